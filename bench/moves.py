@@ -1,0 +1,103 @@
+"""Measures planned moves of the writer of a Galera cluster: how long the order takes, and the slowest
+transaction that is under way meanwhile, beside the slowest one of as long a time without a move.
+
+Clients run transactions of two statements all the time. What they were told is compared with what is stored
+at the end: an error, or a transaction that is not there, or is there twice, ends the run with an error. Three
+servers, the proxy and the clients are on this machine. The script needs root, as the tests' cluster does.
+PROXIMA_BIN names the program that is measured, as in target/release/proxima.
+
+Usage: .venv/bin/python bench/moves.py [MOVES, 100] [CLIENTS, 32] [PAUSE of a client in ms, 20]
+"""
+
+import contextlib
+import pathlib
+import statistics
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tests"))
+
+from harness import until
+from harness.galera import Cluster, rows
+from harness.galera_door import begin, clients
+from harness.proxy import Proxy
+
+APART = 0.3
+"""Seconds between two moves, in which the slowest transaction without a move is looked for."""
+
+
+def slowest(done, since, to):
+    """The longest time of a transaction that was under way between these two moments, in ms."""
+    return max((end - start) * 1e3 for _, _, start, end in list(done) if end >= since and start <= to)
+
+
+def moved(door, nodes, done):
+    """Moves the writer to a server that is not it. Returns what the order took, the slowest transaction, and
+    the slowest one of as long a time just before."""
+    writer = door.writer()
+    to = next(node for node in nodes if node.name != writer)
+    time.sleep(APART)
+    since = time.monotonic()
+    status, text = door.proxy.http(f"/orders/writer?pool=db&member={to.address}", "POST")
+    ended, already = time.monotonic(), len(done)
+    assert status == 200, text
+    # Each client has ended what it had begun before the move was over.
+    until(lambda: len(done) > already + 2 * len(nodes), "they go on")
+    time.sleep(APART)
+    took = ended - since
+    return took * 1e3, slowest(done, since, ended), slowest(done, since - APART, since - APART + took)
+
+
+def line(name, values):
+    p50, p99 = statistics.median(values), statistics.quantiles(values, n=100)[98]
+    return f"{name:<52}{p50:8.1f}{p99:8.1f}{min(values):8.1f}{max(values):8.1f}"
+
+
+def main(moves="100", count="32", pause="20"):
+    with contextlib.ExitStack() as stack:
+        folder = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        folder.chmod(0o777)
+        cluster = Cluster(folder)
+        stack.callback(cluster.leave)
+        used = stack.enter_context(cluster.used())
+
+        def proxima(config):
+            proxy = Proxy(config, "io_uring", folder)
+            stack.callback(proxy.stop)
+            return proxy
+
+        door = begin(proxima, folder, used)
+        with door.connect() as client:
+            client.query("CREATE TABLE pairs (client INT, turn INT, half INT)")
+
+        def transaction(client, number, turn):
+            time.sleep(int(pause) / 1e3)
+            start = time.monotonic()
+            client.begin()
+            for half in range(2):
+                client.query(f"INSERT INTO pairs VALUES ({number}, {turn}, {half})")
+            client.commit()
+            return number, turn, start, time.monotonic()
+
+        with clients(door, transaction, int(count)) as done:
+            until(lambda: len(done) > 10 * int(count), "they write")
+            found = []
+            for turn in range(int(moves)):
+                found.append(moved(door, used.nodes, done))
+                print(f"move {turn + 1} of {moves}", file=sys.stderr, flush=True)
+        with door.connect() as client:
+            stored = rows(client, "SELECT client, turn, half FROM pairs")
+        told = [(number, turn, half) for number, turn, *_ in done for half in range(2)]
+        assert sorted(stored) == sorted(told), "acknowledged is stored, and nothing twice"
+    print(f"{moves} moves, {count} clients, {len(done)} transactions: 0 errors, all stored, none twice")
+    print(f"{'ms':<52}{'p50':>8}{'p99':>8}{'least':>8}{'most':>8}")
+    orders, held, usual = zip(*found)
+    print(line("order, until it is answered", orders))
+    print(line("slowest transaction that met the move", held))
+    print(line("slowest one of as long a time just before", usual))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
