@@ -241,6 +241,33 @@ fn check_says_how_fresh_reads_are_at_each_listener_and_why() {
         let shown = format!("{}: reads at 127.0.0.1:1 are `{word}`: {why}\n", file.display());
         assert!(good.out.ends_with(&shown), "{} lacks {shown}", good.out);
     }
+    // By a route, for whom it says so.
+    let (one, listener) = (pool("{proxies: 1}"), listener(1, "route: r"));
+    let by_user = "by_user: {users: {app: {consistency: {child: one, word: session}}}, default: one}";
+    for (route, shown) in [
+        (
+            "{consistency: {child: one, word: eventual}}",
+            "reads at 127.0.0.1:1 are `eventual`: its route says so\n",
+        ),
+        (
+            &format!(
+                "{{by_schema: {{schemas: {{b: {{consistency: {{child: s, word: strict}}}}}}, default: {{{by_user}}}}}}}"
+            ),
+            "reads at 127.0.0.1:1 are `causal`: pool `one` says `proxies: 1`\n\
+             F: reads at 127.0.0.1:1 of schema `b`, user `app` are `session`: their route says so\n\
+             F: reads at 127.0.0.1:1 of schema `b`, other users are `strict`: their route says so\n\
+             F: reads at 127.0.0.1:1 of other schemas, user `app` are `session`: their route says so\n",
+        ),
+    ] {
+        let text = format!(
+            "listeners: [{listener}]\npools: {{one: {one}}}\nroutes: {{r: {route}, s: {{{by_user}}}}}\n"
+        );
+        fs::write(&file, text).unwrap();
+        let good = said(&["proxima", "check", file.to_str().unwrap()]);
+        assert_eq!(good.code, 0, "{}", good.err);
+        let shown = shown.replace("F:", &format!("{}:", file.display()));
+        assert!(good.out.ends_with(&shown), "{} lacks {shown}", good.out);
+    }
     fs::remove_file(file).unwrap();
 }
 

@@ -7,7 +7,7 @@ import pathlib
 import re
 
 ROOT = pathlib.Path(__file__).parents[2]
-OF_MYSQL = "by_user", "by_schema"
+OF_MYSQL = "by_user", "by_schema", "consistency"
 """Routes that a listener of another protocol is refused."""
 
 REFERENCE = re.findall(r"^## `(\w+)`", (ROOT / "docs" / "routes.md").read_text(), re.MULTILINE)

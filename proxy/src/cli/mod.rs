@@ -157,6 +157,26 @@ fn as_nutcracker(arguments: Vec<String>) -> Task {
     }
 }
 
+/// How fresh reads of MySQL are at each listener, and why.
+fn words(config: &config::schema::Config) -> Vec<String> {
+    let mut words = Vec::new();
+    for listener in &config.listeners {
+        let address = &listener.address;
+        if let Some((word, why)) = config.consistency_at(listener) {
+            words.push(format!("reads at {address} are `{}`: {why}", word.name()));
+        }
+        let by_routes = config.consistency_by_routes(&listener.route).into_iter();
+        let by_routes = by_routes.filter(|(of, _)| !of.is_empty());
+        words.extend(by_routes.map(|(of, word)| {
+            format!(
+                "reads at {address} of {of} are `{}`: their route says so",
+                word.name()
+            )
+        }));
+    }
+    words
+}
+
 /// Checks the configuration in `file`. Warnings do not fail the check.
 fn check(file: &Path) -> Answer {
     match config::load(file) {
@@ -165,11 +185,8 @@ fn check(file: &Path) -> Answer {
             match control::check(&loaded) {
                 Ok(warnings) => {
                     let warnings = warnings.into_iter().map(|warning| format!("{place}: {warning}"));
-                    let words = loaded.config.listeners.iter().filter_map(|listener| {
-                        let (word, why) = loaded.config.consistency_at(listener)?;
-                        let (address, word) = (&listener.address, word.name());
-                        Some(format!("{place}: reads at {address} are `{word}`: {why}\n"))
-                    });
+                    let words = words(&loaded.config).into_iter();
+                    let words = words.map(|words| format!("{place}: {words}\n"));
                     Answer {
                         out: format!("{place}: good, version {}\n", loaded.version_hash)
                             + &words.collect::<String>(),

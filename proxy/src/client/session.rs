@@ -334,13 +334,14 @@ impl Engine {
             return None;
         }
         let client = self.clients.table.get(id)?;
-        if tree.declared().is_empty() && !client.session.plans_all {
+        let declared = tree.declared(usize::from(client.listener));
+        if declared.commands.is_empty() && !client.session.plans_all {
             return None;
         }
         let message = bytes.get(..request.len() as usize)?;
         client
             .protocol
-            .resolve(&client.session, tree.declared(), request, message)
+            .resolve(&client.session, declared, request, message)
     }
 
     /// Does this request change its client's subscriptions?

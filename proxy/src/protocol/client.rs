@@ -5,8 +5,8 @@ use std::sync::Arc;
 use proxima_wire::message::{Bad, Class, NextKey, Outcome, Reply, Request};
 
 use super::{
-    Admission, AdmissionContext, ConnectionFacts, Control, DeclaredCommands, Failed, Join, Plan,
-    ProcessCounters, Replier, ServerAnswer, Session, StateSlot,
+    Admission, AdmissionContext, ConnectionFacts, Control, Declared, Failed, Join, Plan, ProcessCounters,
+    Replier, ServerAnswer, Session, StateSlot,
 };
 
 /// A protocol's client side: first the methods that every protocol must have, then those with a default.
@@ -58,7 +58,7 @@ pub trait ClientSide: Send + Sync {
 
     /// The request as the configuration declares its command, if the codec does not know that; or as this
     /// session makes it a shorter one. By default neither does.
-    fn resolve(&self, _: &Session, _: &DeclaredCommands, _: &Request, _message: &[u8]) -> Option<Request> {
+    fn resolve(&self, _: &Session, _: Declared<'_>, _: &Request, _message: &[u8]) -> Option<Request> {
         None
     }
 

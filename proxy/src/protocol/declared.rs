@@ -1,8 +1,11 @@
-//! Commands that the configuration declares, because the codec's tables do not know them.
+//! What the configuration declares of requests: commands that the codec's tables do not know, and how fresh
+//! reads are.
 
 use std::collections::HashMap;
 
 use proxima_wire::message::Class;
+
+use super::ConsistencyByLogin;
 
 /// A command that the configuration declares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,3 +21,12 @@ pub struct CommandDeclaration {
 
 /// Declared commands by their names in small letters.
 pub type DeclaredCommands = HashMap<Vec<u8>, CommandDeclaration>;
+
+/// What is declared for the clients of a listener, before their requests walk its routes.
+#[derive(Clone, Copy, Debug)]
+pub struct Declared<'a> {
+    /// The commands.
+    pub commands: &'a DeclaredCommands,
+    /// How fresh reads are, by the routes.
+    pub consistency: &'a ConsistencyByLogin,
+}

@@ -14,6 +14,7 @@ mod channels;
 mod client;
 mod connection_facts;
 mod consistency;
+mod consistency_by_login;
 mod control;
 mod copy_support;
 mod counters;
@@ -58,11 +59,12 @@ pub use self::{
     client::ClientSide,
     connection_facts::ConnectionFacts,
     consistency::Consistency,
+    consistency_by_login::ConsistencyByLogin,
     control::{Control, Ending, NearCounters},
     copy_support::CopySupport,
     counters::ProcessCounters,
     credentials::{Access, Credentials},
-    declared::{CommandDeclaration, DeclaredCommands},
+    declared::{CommandDeclaration, Declared, DeclaredCommands},
     door::Door,
     embedded::Embedded,
     failed::{Failed, Fate},

@@ -3,7 +3,7 @@
 use proxima_wire::message::{Parsed, Request};
 
 use super::tree::Tree;
-use crate::protocol::{Protocol, Session, Texts};
+use crate::protocol::{Declared, Protocol, Session, Texts};
 
 /// A request cannot be explained; the operator has to ask otherwise.
 #[derive(Debug, thiserror::Error)]
@@ -76,7 +76,7 @@ impl Example<'_> {
             Self::Text { text, user, schema } => {
                 let access = tree.access(listener);
                 let session_of = |texts: &dyn Texts| texts.session(&access, user, schema);
-                of_text(tree, protocol, text, session_of)
+                of_text(tree.declared(listener), protocol, text, session_of)
             }
         }
     }
@@ -109,7 +109,7 @@ fn of_key(protocol: &dyn Protocol, command: &str, key: &[u8]) -> Result<ExampleR
 
 /// A request with this text, by a client with such a session.
 fn of_text(
-    tree: &Tree,
+    declared: Declared<'_>,
     protocol: &dyn Protocol,
     text: &[u8],
     session_of: impl Fn(&dyn Texts) -> Session,
@@ -118,7 +118,7 @@ fn of_text(
     let texts = protocol.texts().ok_or_else(none)?;
     let (mut session, mut request) = (session_of(texts), Vec::new());
     texts.append(text, &mut request);
-    let head = head(tree, protocol, &session, &request).ok_or_else(none)?;
+    let head = head(declared, protocol, &session, &request).ok_or_else(none)?;
     let remarks = texts.remarks(&mut session, &head, &request);
     Ok(ExampleRequest {
         title: "statement".into(),
@@ -132,7 +132,7 @@ fn of_text(
 /// The head of a request, read as the client's session makes it. A large one is passed on as it comes,
 /// unread.
 pub(super) fn head(
-    tree: &Tree,
+    declared: Declared<'_>,
     protocol: &dyn Protocol,
     session: &Session,
     message: &[u8],
@@ -141,7 +141,7 @@ pub(super) fn head(
         return None;
     };
     let resolved = match head.body {
-        0 => protocol.resolve(session, tree.declared(), &head, message),
+        0 => protocol.resolve(session, declared, &head, message),
         _ => None,
     };
     Some(resolved.unwrap_or(head))

@@ -17,7 +17,7 @@ use crate::{
     members::{ClientSource, Distance, DistanceSource, Localities, Locality, Member},
     micros::Micros,
     near::{Entries, EntryReport, HttpOrigin, Question, RuleSettings, VALUE},
-    protocol::{Effect, Protocol, ProtocolSlot, Session},
+    protocol::{Declared, Effect, Protocol, ProtocolSlot, Session},
     random::Random,
 };
 use proxima_wire::message::{Class, Request};
@@ -81,6 +81,7 @@ pub fn explain(
     let made = example.make(tree, listener, protocol)?;
     let mut recorder = Recorder {
         tree,
+        declared: tree.declared(listener),
         protocol,
         asker,
         snapshot,
@@ -104,6 +105,7 @@ pub fn explain(
 
 struct Recorder<'a> {
     tree: &'a Tree,
+    declared: Declared<'a>,
     protocol: &'static dyn Protocol,
     asker: Asker<'a>,
     snapshot: &'a Snapshot,
@@ -276,7 +278,7 @@ impl Recorder<'_> {
     // This function is longer than 80 lines: it is one `match` with one arm for each shape of node.
     fn step(&mut self, node: NodeId, message: &[u8], depth: usize, note: &'static str) {
         let protocol = self.protocol;
-        let Some(head) = head(self.tree, protocol, self.session, message) else {
+        let Some(head) = head(self.declared, protocol, self.session, message) else {
             return;
         };
         let mut scratch = [0; 250];

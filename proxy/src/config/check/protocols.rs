@@ -5,7 +5,7 @@ use crate::config::{
     operations::is_word_of,
     reading::Index,
     routes::Keyed,
-    schema::{Config, OfLogin, Protocol, Route},
+    schema::{Config, Protocol, Route},
 };
 
 /// Each listener whose route chooses by an operation of another protocol, or by what its clients do not say.
@@ -15,8 +15,7 @@ pub(super) fn operations(config: &Config, index: &Index) -> Vec<Diagnostic> {
         let protocol = listener.protocol;
         for route in config.routes_below(&listener.route) {
             let of = match route {
-                Route::Keyed(Keyed::ByUser(_), ..) => Some(OfLogin::User),
-                Route::Keyed(Keyed::BySchema(_), ..) => Some(OfLogin::Schema),
+                Route::Keyed(keyed, ..) => keyed.of_login(),
                 _ => None,
             };
             if let Some(of) = of

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{
-    Route, Spec,
+    Keyed, Route, Spec,
     form::RouteForm,
     spec::{Handle, handle},
 };
@@ -141,6 +141,17 @@ impl OfLogin {
         match self {
             Self::User => "user",
             Self::Schema => "schema",
+        }
+    }
+}
+
+impl Keyed {
+    /// What a client says of itself by which the route chooses; `None`: it looks at requests.
+    pub const fn of_login(&self) -> Option<OfLogin> {
+        match self {
+            Self::ByUser(_) => Some(OfLogin::User),
+            Self::BySchema(_) => Some(OfLogin::Schema),
+            _ => None,
         }
     }
 }

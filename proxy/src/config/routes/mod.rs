@@ -5,7 +5,7 @@
 //!
 //! * `leaves`: routes that ask one server, or none; `choices`: one child of several
 //! * `gathers`: all children; `failovers`: another child after an error, by a `policy`
-//! * `keyed`: the child for a key, a command or a login; `keys`: changed keys and expiry times; `splits`:
+//! * `keyed`: the child for a key, a command or a login; `consistency`: how fresh its reads are; `keys`: changed keys and expiry times; `splits`:
 //!   several copies of a key
 //! * `migrations`: from one set of servers to another; `caches`: two caches, and large values
 //! * `limits`, `shadows`, `records` (what is written down), `faults`
@@ -14,6 +14,7 @@
 
 mod caches;
 mod choices;
+mod consistency;
 mod failovers;
 mod faults;
 mod form;
@@ -37,6 +38,7 @@ use std::collections::BTreeMap;
 pub use self::{
     caches::{BigValue, L1L2Cache, SizeSplit},
     choices::{ByClient, ByHash, HostId, Latest, Nearest, Random, RoundRobin},
+    consistency::{Consistency, ConsistencyRoute},
     failovers::{Failover, FailoverErrors, FailoverLimit, FailoverRules, FailoverWithTtl, MissFailover},
     faults::Fault,
     gathers::{AllAsync, AllFastest, AllInitial, AllMajority, AllSync},
@@ -62,6 +64,7 @@ use crate::config::reading::Siblings;
 shape! {
     /// Routes with one child.
     One: ModifyKey ModifyTtl KeyPart HashStop ShardSplit KeySplit OutstandingLimit BigValue Log Spool Fault
+        ConsistencyRoute
 }
 
 shape! {
@@ -93,6 +96,7 @@ pub(super) static HANDLES: &[Handle] = &[
     keyed::BY_PREFIX,
     keyed::BY_USER,
     keyed::BY_SCHEMA,
+    consistency::CONSISTENCY,
     keyed::BY_KEY_PATTERN,
     choices::RANDOM,
     choices::ROUND_ROBIN,

@@ -2,8 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::{Config, Consistency, Listener, Pool, Route};
-use crate::config::document::shortened;
+use super::{Config, Pool, Route};
 
 impl Config {
     /// This route and all routes below it. A route that has a name is followed once.
@@ -26,27 +25,5 @@ impl Config {
         names
             .filter_map(|name| Some((name, self.pools.get(name)?)))
             .collect()
-    }
-
-    /// How fresh reads of MySQL are at this listener, and why: as it says, or else as all pools say below it
-    /// whose servers follow a writer. Where they differ, reads are `strict`. `None`: there is no such pool, and
-    /// the listener says nothing.
-    pub fn consistency_at(&self, listener: &Listener) -> Option<(Consistency, String)> {
-        if let Some(word) = listener.door.consistency {
-            return Some((word, "the listener says so".into()));
-        }
-        let pools = self.pools_below(&listener.route);
-        let mut writers = pools
-            .iter()
-            .filter_map(|(name, pool)| Some((*name, pool.one_writer.as_ref()?)));
-        let (name, first) = writers.next()?;
-        let name = shortened(name);
-        Some(match writers.find(|(_, other)| other.word() != first.word()) {
-            Some((other, _)) => {
-                let why = format!("pools `{name}` and `{}` differ", shortened(other));
-                (Consistency::Strict, why)
-            }
-            None => (first.word(), format!("pool `{name}` {}", first.why())),
-        })
     }
 }

@@ -1,5 +1,7 @@
 //! What a listener serves of MySQL.
 
+use super::Consistency;
+
 /// What the clients of a listener may do, and how fresh their reads are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Door {
@@ -31,30 +33,4 @@ pub enum Reads {
     Readers,
     /// To the writer.
     Writer,
-}
-
-/// How fresh reads are.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Consistency {
-    /// They see whatever any server had acknowledged before.
-    #[default]
-    Strict,
-    /// They see whatever this process had acknowledged before.
-    Causal,
-    /// They see what their own session has written and seen.
-    Session,
-    /// They see what was there some time ago.
-    Eventual,
-}
-
-impl Consistency {
-    /// Its word.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Strict => "strict",
-            Self::Causal => "causal",
-            Self::Session => "session",
-            Self::Eventual => "eventual",
-        }
-    }
 }

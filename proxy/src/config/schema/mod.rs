@@ -5,6 +5,7 @@ mod dedicated;
 mod discovery;
 mod door;
 mod fleet;
+mod freshness;
 mod health;
 mod login;
 mod near;
@@ -26,7 +27,7 @@ use proxima_wire::message::Class;
 pub use self::{
     dedicated::{Dedicated, Reset},
     discovery::Discovery,
-    door::{Consistency, Door, Reads, Writes},
+    door::{Door, Reads, Writes},
     fleet::{Fleet, PeerTls, Peers, Role},
     health::{Drain, HealthCheck, HealthListener, Network},
     login::{Access, Login, Password, PasswordSource, PlainLogins},
@@ -45,9 +46,9 @@ pub use super::{
     hash::{Algorithm, Hash, KeyHash, OnEject},
     protocol::Protocol,
     routes::{
-        BadOriginUrl, Children, ErrorReply, FailoverErrors, FailoverLimit, FailoverPolicy, FailoverRules,
-        HashOrder, Leaf, NearKeys, NearOrigin, NearRoute, NearRule, NearSource, NearValues, OfLogin,
-        OriginUrl, Queue, Rate, Route, Shadow, ShadowKeys, ShardCopies, TtlAction,
+        BadOriginUrl, Children, Consistency, ErrorReply, FailoverErrors, FailoverLimit, FailoverPolicy,
+        FailoverRules, HashOrder, Leaf, NearKeys, NearOrigin, NearRoute, NearRule, NearSource, NearValues,
+        OfLogin, OriginUrl, Queue, Rate, Route, Shadow, ShadowKeys, ShardCopies, TtlAction,
     },
 };
 

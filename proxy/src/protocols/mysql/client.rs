@@ -30,8 +30,8 @@ use super::{
     words::{begins_read_only, shows, used},
 };
 use crate::protocol::{
-    Admission, AdmissionContext, ClientSide, Consistency, Control, DeclaredCommands, Failed, Fate, Plan,
-    Replier, Retention, Role, ServerAnswer, Session, StateSlot,
+    Admission, AdmissionContext, ClientSide, Consistency, ConsistencyByLogin, Control, Declared, Failed,
+    Fate, Plan, Replier, Retention, Role, ServerAnswer, Session, StateSlot,
 };
 
 impl ClientSide for Mysql {
@@ -75,7 +75,7 @@ impl ClientSide for Mysql {
     fn resolve(
         &self,
         session: &Session,
-        _: &DeclaredCommands,
+        declared: Declared<'_>,
         request: &Request,
         message: &[u8],
     ) -> Option<Request> {
@@ -100,8 +100,14 @@ impl ClientSide for Mysql {
             _ => return None,
         };
         let hint = Hint::of(text);
-        let own = client.consistency.unwrap_or(client.door.consistency);
-        let consistency = hint.consistency.unwrap_or(own);
+        let consistency = hint
+            .consistency
+            .or(client.consistency)
+            .or_else(|| match declared.consistency {
+                ConsistencyByLogin::Unsaid => None,
+                said => said.of(self.user(session), &client.settings.schema),
+            })
+            .unwrap_or(client.door.consistency);
         // What the statement itself would have to wait for waits for nothing at a server.
         let waits = request.command != commands::FIELD_LIST && !shows(text);
         let may_be_old = consistency == Consistency::Strict && !waits;

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     protocol::{
-        Admission, AdmissionContext, ClientSide, ConnectionFacts, Control, DeclaredCommands, Failed, Plan,
+        Admission, AdmissionContext, ClientSide, ConnectionFacts, Control, Declared, Failed, Plan,
         ProcessCounters, Replier, ReplyStyle, Session,
     },
     protocols::errors::twemproxys_text,
@@ -32,13 +32,13 @@ impl ClientSide for Redis {
     fn resolve(
         &self,
         session: &Session,
-        declared: &DeclaredCommands,
+        declared: Declared<'_>,
         request: &Request,
         message: &[u8],
     ) -> Option<Request> {
         match request.command {
             TRANSACTION.. => sessions::first_of_nested(session, request, message),
-            _ => declared::resolve(declared, request, message),
+            _ => declared::resolve(declared.commands, request, message),
         }
     }
 

@@ -7,6 +7,7 @@
 //! prefixes that servers keep, and `root` the entry of a listener. `in_fleet` knows the copies of a fleet
 //! under every name. `survey` looks at nodes that are made.
 
+mod consistency;
 mod failovers;
 mod hashing;
 mod hosts;

@@ -2,13 +2,13 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use super::{CompileError, maker::Maker, spoken};
+use super::{CompileError, consistency, maker::Maker, spoken};
 use crate::{
     config::{
         routes::Keyed,
         schema::{self, Consistency, KnownUsers, PlainLogins, Reads, Route, Writes},
     },
-    protocol::{self, Access, Accounts, Door, OneSecret, ReplyStyle, Terms},
+    protocol::{Access, Accounts, Door, OneSecret, ReplyStyle, Terms},
     route::tree::{Greeting, Leaf, Node, Root, Wait},
     tls::{Acceptor, TlsError},
 };
@@ -67,6 +67,9 @@ impl Maker<'_, '_> {
             tls,
             password_key,
             realm: listener.map_or_else(Default::default, |listener| realm(config, listener)),
+            consistency: listener.map_or_else(Default::default, |listener| {
+                consistency::by_login(config, &listener.route)
+            }),
             is_local: address.starts_with("unix:"),
             greeting: Greeting::new(listener.and_then(|listener| listener.server_version.as_deref())),
             spoken,
@@ -159,18 +162,8 @@ fn door(door: schema::Door, word: Consistency) -> Door {
     Door {
         rejects_writes: door.writes == Writes::Rejected,
         reads_at_writer: door.reads == Reads::Writer,
-        consistency: consistency(word),
+        consistency: consistency::word(word),
         requires_tls: door.requires_tls,
-    }
-}
-
-/// How fresh reads are.
-const fn consistency(said: Consistency) -> protocol::Consistency {
-    match said {
-        Consistency::Strict => protocol::Consistency::Strict,
-        Consistency::Causal => protocol::Consistency::Causal,
-        Consistency::Session => protocol::Consistency::Session,
-        Consistency::Eventual => protocol::Consistency::Eventual,
     }
 }
 
@@ -202,7 +195,7 @@ impl Accounts for KnownUsers {
         let Self(users) = self;
         users.get(user).map_or_else(Terms::default, |user| Terms {
             clients: user.clients,
-            consistency: user.consistency.map(consistency),
+            consistency: user.consistency.map(consistency::word),
         })
     }
 }

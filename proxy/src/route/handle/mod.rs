@@ -10,6 +10,7 @@ mod by_login;
 mod by_operation;
 mod by_prefix;
 mod by_routing_prefix;
+mod consistency;
 mod failover;
 mod fault;
 mod hash;
@@ -97,7 +98,7 @@ macro_rules! build {
 
 build! {
     One over &'a Route: ModifyKey ModifyTtl KeyPart HashStop ShardSplit KeySplit OutstandingLimit BigValue Log
-        Spool Fault
+        Spool Fault ConsistencyRoute
 }
 
 build! {

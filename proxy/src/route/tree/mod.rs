@@ -21,7 +21,9 @@ use crate::{
     copies::Snapshot,
     members::{Locality, Member, MemberId},
     near::{Near, Rules},
-    protocol::{Access, CopySupport, DeclaredCommands, PasswordKey, ProtocolSlot, Reach},
+    protocol::{
+        Access, ConsistencyByLogin, CopySupport, Declared, DeclaredCommands, PasswordKey, ProtocolSlot, Reach,
+    },
     random::Random,
     spool::Spool,
     tls::Acceptor,
@@ -165,6 +167,8 @@ pub(super) struct Root {
     pub(super) password_key: Option<Arc<PasswordKey>>,
     /// The pools to which it leads, in one word; and whether the schema of a client chooses among them.
     pub(super) realm: (Box<str>, bool),
+    /// How fresh reads are, by the routes at its top.
+    pub(super) consistency: ConsistencyByLogin,
     /// It is a Unix socket: nobody else reads what its clients say.
     pub(super) is_local: bool,
     /// What its clients are greeted with.
@@ -287,9 +291,14 @@ impl Tree {
         self.roots.get(listener).map_or(&[], |root| &root.reach)
     }
 
-    /// The commands that the configuration declares.
-    pub fn declared(&self) -> &DeclaredCommands {
-        &self.declared
+    /// What the configuration declares for the clients of listener number `listener`.
+    pub fn declared(&self, listener: usize) -> Declared<'_> {
+        const UNSAID: &ConsistencyByLogin = &ConsistencyByLogin::Unsaid;
+        let root = self.roots.get(listener);
+        Declared {
+            commands: &self.declared,
+            consistency: root.map_or(UNSAID, |root| &root.consistency),
+        }
     }
 
     /// What the clients of listener number `listener` must say before they are served.

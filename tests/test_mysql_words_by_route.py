@@ -1,0 +1,73 @@
+"""A route that says how fresh the reads are of the schemas and users that it serves."""
+
+from urllib.parse import quote
+
+import pytest
+
+from harness.galera import rows
+
+pytestmark = [pytest.mark.either_io, pytest.mark.timeout(300)]
+
+ROUTED = 4
+"""The listener with the route, behind those of every proxy."""
+
+ANYWHERE = {"read_wait": "20s", "read_age": "60s"}
+"""With these a read finds a reader, however busy the machine is."""
+
+
+def says(word, child="db"):
+    return {"consistency": {"child": child, "word": word}}
+
+
+@pytest.fixture
+def door(galera, before):
+    """A proxy whose last listener says `strict`, and whose route says otherwise: for a user, and for the
+    schema of the test."""
+    by_schema = {"by_schema": {"schemas": {galera.account.name: says("eventual")}, "default": "db"}}
+    route = {"by_user": {"users": {"app": says("causal")}, "default": by_schema}}
+    listener = {"route": route, "consistency": "strict"}
+    return before(galera, listeners=[listener], users=[("app", "secret")], galera=ANYWHERE)
+
+
+def word(door, sql, **of):
+    """The word by which a statement would go, as `/explain` tells it."""
+    of = "".join(f"&{name}={value}" for name, value in of.items())
+    status, text = door.proxy.http(f"/explain?listener={ROUTED}&sql={quote(sql)}{of}")
+    assert status == 200, text
+    found = [one for one in ("strict", "causal", "session", "eventual") if f": `{one}`" in text]
+    assert len(found) == 1, text
+    return found[0]
+
+
+def test_explain_tells_the_word_of_the_route(galera, door):
+    name, read = galera.account.name, "SELECT 1"
+    assert word(door, read) == "strict"
+    assert word(door, read, schema=name) == "eventual"
+    assert word(door, read, user="app") == "causal"
+    assert word(door, read, user="app", schema=name) == "causal", "the route of the user stands above"
+    hint = "/* proxima: consistency=session */ SELECT 1"
+    assert word(door, hint, schema=name) == "session", "a hint counts for more"
+
+
+def test_reads_are_as_fresh_as_the_route_of_their_schema_says(galera, door):
+    """A statement that shows tables goes to a reader by every word but `strict`."""
+
+    def is_read_at_a_reader(client):
+        def counted():
+            return door.proxy.metric("pool_reads_total", pool="db", role="reader")
+
+        before = counted()
+        client.query(f"SHOW TABLES FROM {galera.account.name}")
+        return counted() > before
+
+    with door.connect(ROUTED) as client, door.connect(ROUTED, database=None) as other:
+        assert is_read_at_a_reader(client)
+        assert not is_read_at_a_reader(other)
+        # The session is the same behind USE, which leads to another route.
+        other.select_db(galera.account.name)
+        assert is_read_at_a_reader(other)
+        client.query("SET @proxima_consistency = 'strict'")
+        assert not is_read_at_a_reader(client), "the session counts for more"
+        client.query("SET @proxima_consistency = DEFAULT")
+        assert is_read_at_a_reader(client)
+        assert rows(client, "SELECT a FROM t") == ((0,),)
