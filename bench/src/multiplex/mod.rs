@@ -14,7 +14,6 @@ mod driver;
 mod figure;
 mod options;
 mod paced;
-mod reply;
 mod report;
 mod round;
 mod server;

@@ -10,13 +10,15 @@ use std::{
 
 use anyhow::{Context, Result, bail, ensure};
 
-use super::{
-    reply::{Contents, of_statement, text},
-    visitors,
-};
+use super::visitors;
 use crate::{
     contender::{self, Contender},
-    mysql::{self, packet, request::append_query},
+    mysql::{
+        self, packet,
+        request::append_query,
+        rows::Rows,
+        statement_reply::{Contents, of_statement, text},
+    },
     net::{connect, wait_for_words},
     process::{Child, Placement, free_port},
     tls::Stream,
@@ -106,7 +108,7 @@ impl Server {
 
     fn ask<T>(&mut self, statement: &str, read: impl Fn(&[u8]) -> Result<T>) -> Result<T> {
         self.exchange(statement, |contents| match contents {
-            Contents::Rows(Some(row)) => read(row),
+            Contents::Rows(Rows { first: Some(row), .. }) => read(row),
             other => bail!("'{statement}' has the answer {other:?}"),
         })
     }

@@ -2,13 +2,12 @@
 
 use anyhow::{Result, bail, ensure};
 
-use super::{
-    reply::{Contents, Reply, of_preparation, of_statement, text},
-    visitors,
-};
+use super::visitors;
 use crate::mysql::{
     packet::HEAD,
     request::{CLOSE, EXECUTE, PREPARE, append_command, append_query},
+    rows::Rows,
+    statement_reply::{Contents, Reply, of_preparation, of_statement, text},
 };
 
 /// A message.
@@ -71,10 +70,16 @@ impl Step {
             (_, Contents::Refused(words)) => Outcome::Refused(words),
             (Self::Prepare, Contents::Prepared(statement)) => Outcome::Prepared(statement),
             (Self::Update(_), Contents::Done) | (Self::Say(_), _) => Outcome::Done,
-            (Self::Read(number), Contents::Rows(Some(row))) => Self::compare(text(row)?, number)?,
-            (Self::Execute(number), Contents::Rows(Some([0, 0, row @ ..]))) => {
+            (Self::Read(number), Contents::Rows(Rows { first: Some(row), .. })) => {
                 Self::compare(text(row)?, number)?
             }
+            (
+                Self::Execute(number),
+                Contents::Rows(Rows {
+                    first: Some([0, 0, row @ ..]),
+                    ..
+                }),
+            ) => Self::compare(text(row)?, number)?,
             _ => bail!("no reply to {self:?}: {}", bytes[HEAD..length].escape_ascii()),
         };
         Ok(Some((length, outcome)))

@@ -26,6 +26,12 @@ pub(crate) const COMMON: Capabilities = Capabilities::MYSQL
 const WANTED: Capabilities = COMMON
     .with(Capabilities::PS_MULTI_RESULTS)
     .with(Capabilities::DEPRECATE_EOF);
+/// The capabilities without which a client of a run cannot log in.
+const NEEDED: Capabilities = Capabilities::MYSQL
+    .with(Capabilities::CONNECT_WITH_DB)
+    .with(Capabilities::PROTOCOL_41)
+    .with(Capabilities::SECURE_CONNECTION)
+    .with(Capabilities::PLUGIN_AUTH);
 /// The largest packet that a client takes, in bytes.
 const LARGEST: u32 = 1 << 24;
 /// `utf8mb4_general_ci`.
@@ -37,7 +43,10 @@ pub(crate) struct Login {
     tls: bool,
     prepares: bool,
     statements: Statements,
+    /// The capabilities that are asked for; behind the greeting those that are agreed on.
     capabilities: Capabilities,
+    /// Those of them that the server has to offer.
+    needed: Capabilities,
 }
 
 /// The next message of the login.
@@ -63,6 +72,7 @@ impl Login {
             prepares,
             statements: Statements { get: 0, set: 0 },
             capabilities: WANTED,
+            needed: WANTED,
         }
     }
 
@@ -70,8 +80,23 @@ impl Login {
     pub(crate) const fn of_driver(capabilities: Capabilities) -> Self {
         Self {
             capabilities,
+            needed: capabilities,
             ..Self::new(false, false)
         }
+    }
+
+    /// A plain login at any server or proxy, which asks for no more than is offered. Nothing is prepared
+    /// behind it.
+    pub(crate) const fn anywhere() -> Self {
+        Self {
+            needed: NEEDED,
+            ..Self::new(false, false)
+        }
+    }
+
+    /// Whether EOF packets end the definitions and the rows of results, once the server has greeted.
+    pub(crate) const fn has_eof(&self) -> bool {
+        !self.capabilities.has(Capabilities::DEPRECATE_EOF)
     }
 
     /// Whether it is done.
@@ -167,10 +192,8 @@ impl Login {
         let offers = |wanted| greeting.capabilities.has(wanted);
         // Drivers ask for files whether or not they are offered.
         let optional = Capabilities::MYSQL.with(Capabilities::LOCAL_FILES);
-        ensure!(
-            offers(self.capabilities.without(optional)),
-            "the server is too old"
-        );
+        ensure!(offers(self.needed.without(optional)), "the server is too old");
+        self.capabilities = self.needed.with(self.capabilities.both(greeting.capabilities));
         if !self.tls {
             self.say_who(greeting.salt, 1, out);
             return Ok(());

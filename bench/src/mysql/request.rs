@@ -65,7 +65,7 @@ pub(crate) fn append_set(key: &[u8], size: usize, out: &mut Vec<u8>) {
 }
 
 /// Appends the text that stores this value.
-pub(crate) fn append_replace(key: &[u8], value: &[u8], out: &mut Vec<u8>) {
+fn append_replace(key: &[u8], value: &[u8], out: &mut Vec<u8>) {
     packet::append(0, out, |out| {
         out.push(QUERY);
         out.extend_from_slice(REPLACE);
@@ -76,7 +76,7 @@ pub(crate) fn append_replace(key: &[u8], value: &[u8], out: &mut Vec<u8>) {
 
 /// Appends a key within its quotes, the first of which is there, and a value. The value is written in
 /// hexadecimal digits, which every character set and `sql_mode` reads alike.
-pub(super) fn append_pair(key: &[u8], value: &[u8], out: &mut Vec<u8>) {
+pub(crate) fn append_pair(key: &[u8], value: &[u8], out: &mut Vec<u8>) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     out.extend_from_slice(key);
     out.extend_from_slice(b"',x'");
@@ -100,6 +100,16 @@ pub(crate) fn append_prepared_set(statements: Statements, key: &[u8], size: usiz
         packet::append_text(key, out);
         packet::append_length(size, out);
         value::append(key, size, out);
+    });
+}
+
+/// Appends an execution of the statement with this number, whose parameters are these texts: eight at most.
+pub(crate) fn append_execute(number: u32, texts: &[&[u8]], out: &mut Vec<u8>) {
+    packet::append(0, out, |out| {
+        append_execution(number, &vec![TEXT; texts.len()], out);
+        for text in texts {
+            packet::append_text(text, out);
+        }
     });
 }
 
@@ -135,6 +145,9 @@ mod tests {
         append_prepared_set(Statements { get: 1, set: 2 }, b"key7", 4, &mut out);
         let expected = b"\x1b\0\0\0\x17\x02\0\0\0\0\x01\0\0\0\0\x01\xfd\0\xfd\0\x04key7\x04key7";
         assert_eq!(out.len(), expected.len());
+        assert_eq!(out[1..], expected[1..]);
+        out.clear();
+        append_execute(2, &[b"key7", b"key7"], &mut out);
         assert_eq!(out[1..], expected[1..]);
     }
 }

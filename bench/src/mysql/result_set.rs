@@ -4,7 +4,7 @@ use super::packet::{self, HEAD};
 use crate::workload::value;
 
 /// The packets before the rows: one column, with its definition.
-pub(crate) const COLUMNS: &[u8] = b"\x01\0\0\x01\x01\
+pub(super) const COLUMNS: &[u8] = b"\x01\0\0\x01\x01\
     \x2f\0\0\x02\x03def\x0dproxima_bench\x05bench\x05bench\x01v\x01v\x0c\x3f\0\xff\xff\xff\xff\xfc\x91\x10\0\0\0";
 /// The definition of that column.
 pub(super) const COLUMN: &[u8] =

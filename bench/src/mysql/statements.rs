@@ -5,7 +5,7 @@
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Statements {
     /// The statement that reads a value.
-    pub(super) get: u32,
+    pub(crate) get: u32,
     /// The statement that writes a value.
-    pub(super) set: u32,
+    pub(crate) set: u32,
 }

@@ -25,8 +25,21 @@ struct Record {
     /// The newest version that was sent; its outcome may be open.
     sent: u64,
     acknowledged: History,
+    /// The number of versions that were acknowledged, the first one included.
+    count: u64,
     /// The time since which no write was acknowledged, if the last one was not.
     failing_since: Option<Instant>,
+}
+
+/// What is known of a key at the end of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Account {
+    /// The newest version that was acknowledged.
+    pub(super) newest: u64,
+    /// The number of versions that were acknowledged, the first one included.
+    pub(super) acknowledged: u64,
+    /// The number of versions that were sent, the first one included.
+    pub(super) sent: u64,
 }
 
 /// A read under way: what was acknowledged when it began.
@@ -59,6 +72,7 @@ impl Ledger {
         let record = || Record {
             sent: Self::FIRST,
             acknowledged: History::new(Self::FIRST, Instant::now()),
+            count: 1,
             failing_since: None,
         };
         Self {
@@ -85,6 +99,7 @@ impl Ledger {
         let mut record = self.record(key);
         let now = Instant::now();
         record.acknowledged.push(version, now);
+        record.count += 1;
         self.latest.store(key, Relaxed);
         record.failing_since.take().map(|since| now - since)
     }
@@ -101,6 +116,17 @@ impl Ledger {
             .iter()
             .filter_map(|record| record.lock().failing_since);
         since.min().map(|since| since.elapsed())
+    }
+
+    /// What is known of a key.
+    pub(super) fn account(&self, key: u32) -> Account {
+        let record = self.record(key);
+        Account {
+            newest: record.acknowledged.last().0,
+            acknowledged: record.count,
+            // Versions begin with 1, and each is sent once.
+            sent: record.sent,
+        }
     }
 
     /// Must be called before the request is sent.
@@ -172,6 +198,12 @@ mod tests {
         let open = ledger.begin_write(0);
         let read = ledger.begin_read(0);
         ledger.fail(0, Instant::now());
+        let account = Account {
+            newest: acknowledged,
+            acknowledged: 2,
+            sent: open,
+        };
+        assert_eq!(ledger.account(0), account);
         let later = ledger.begin_read(0);
         for read in [&read, &later] {
             assert_eq!(ledger.judge(0, read, acknowledged), Verdict::Fresh);

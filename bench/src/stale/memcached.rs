@@ -1,6 +1,6 @@
 //! The words of memcached.
 
-use super::answer::{Failure, LONGEST_REPLY, Parsed, excerpt, wrong};
+use super::answer::{Failure, Found, LONGEST_REPLY, Parsed, excerpt, wrong};
 
 /// The request that stores a value for `ttl` seconds; 0: for ever.
 pub(super) fn set(key: &str, ttl: u64, value: &[u8]) -> Vec<u8> {
@@ -31,7 +31,7 @@ pub(super) fn parse_stored(reply: &[u8]) -> Parsed<()> {
 }
 
 /// The reply to a get.
-pub(super) fn parse_value(key: &str, reply: &[u8]) -> Parsed<Option<Vec<u8>>> {
+pub(super) fn parse_value(key: &str, reply: &[u8]) -> Parsed<Option<Found>> {
     let (line, length) = first_line(reply)?;
     if line == b"END" {
         return Some((length, Ok(None)));
@@ -51,7 +51,10 @@ pub(super) fn parse_value(key: &str, reply: &[u8]) -> Parsed<Option<Vec<u8>>> {
     let whole = length + size + b"\r\nEND\r\n".len();
     let (value, end) = reply.get(length..whole)?.split_at(size);
     let answer = if end == b"\r\nEND\r\n" {
-        Ok(Some(value.to_vec()))
+        Ok(Some(Found {
+            value: value.to_vec(),
+            applied: None,
+        }))
     } else {
         Err(wrong("the value does not end where its length says", end))
     };
@@ -84,10 +87,11 @@ mod tests {
         for length in 0..reply.len() {
             assert_eq!(parse_value("k", &reply[..length]), None, "{length} bytes");
         }
-        assert_eq!(
-            parse_value("k", reply),
-            Some((reply.len(), Ok(Some(b"hello".to_vec()))))
-        );
+        let found = Found {
+            value: b"hello".to_vec(),
+            applied: None,
+        };
+        assert_eq!(parse_value("k", reply), Some((reply.len(), Ok(Some(found)))));
         assert_eq!(parse_value("k", b"END\r\n"), Some((5, Ok(None))));
     }
 

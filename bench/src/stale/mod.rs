@@ -3,20 +3,27 @@
 //! ```text
 //!  fill ─▶ writers ──sets──▶ [ whatever is measured ] ◀──gets── readers
 //!             └─ what was acknowledged, when ─▶ ledger ◀─ judge ──┘
+//!                                                  └─▶ audit, at the end: is it there, and once?
 //! ```
 //!
 //! One thread a client, one request at a time: the order of a client's requests is the order of its code.
 
 mod answer;
+mod audit;
+mod connection;
 mod history;
 mod ledger;
 mod link;
 mod memcached;
 mod mysql;
 mod options;
+mod pools;
 mod reader;
 mod report;
+mod rows;
+mod session;
 mod shown;
+mod tables;
 mod tally;
 pub(crate) mod value;
 mod writer;
@@ -40,7 +47,10 @@ use crate::{
     process::raise_descriptor_limit,
     session::{interrupted, own_prefix},
 };
+use audit::Audit;
 use ledger::Ledger;
+use options::Connections;
+use pools::Pools;
 use report::Report;
 use tally::{Counts, Tally};
 
@@ -55,9 +65,17 @@ struct Run<'a> {
     tally: Mutex<Tally>,
     end: Instant,
     interrupted: Arc<AtomicBool>,
+    /// The connections that all clients share, if they do.
+    shared: Option<Arc<Pools<'a>>>,
 }
 
-impl Run<'_> {
+impl<'a> Run<'a> {
+    /// The connections of one client.
+    fn pools(&self) -> Arc<Pools<'a>> {
+        let own = || Arc::new(Pools::new(self.options, 1));
+        self.shared.clone().unwrap_or_else(own)
+    }
+
     fn is_over(&self) -> bool {
         self.interrupted.load(Relaxed) || Instant::now() >= self.end
     }
@@ -93,28 +111,35 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
             .checked_add(options.duration)
             .context("--duration is too long")?,
         interrupted,
+        shared: options.pool.map(|size| Arc::new(Pools::new(options, size))),
     };
     thread::scope(|scope| {
         for number in 0..options.writers {
             let run = &run;
-            scope.spawn(move || writer::run(run, number));
+            scope.spawn(move || match options.connections {
+                Connections::Own | Connections::Pool => writer::run(run, number),
+                Connections::Same => session::run(run, number),
+            });
         }
-        for number in 0..options.readers {
+        for number in 0..options.readers.unwrap_or(0) {
             let run = &run;
             scope.spawn(move || reader::run(run, number));
         }
         follow(&run, start);
     });
 
-    writer::clear(options, &prefix);
+    let took = start.elapsed();
+    let audit = options.protocol.is_mysql().then(|| Audit::of(&run));
+    writer::clear(options, &prefix, &run.keys);
     let mut tally = run.tally.into_inner();
     tally.longest_spell = tally
         .longest_spell
         .max(run.ledger.failing_for().unwrap_or_default());
-    let report = Report::new(options, start.elapsed(), &tally);
+    let report = Report::new(options, took, &tally, &audit);
     options.output.write(&report, || report.print())?;
     let counts = &tally.counts;
-    if counts.stale_reads + counts.wrong > 0 {
+    let differs = audit.as_ref().is_some_and(Audit::differs);
+    if counts.stale_reads + counts.wrong + counts.foreign_replies > 0 || differs {
         return Ok(ExitCode::FAILURE);
     }
     ensure!(

@@ -1,85 +1,99 @@
-//! The words of MySQL: each key has a row, in the table of a load.
+//! The words of MySQL that are the same whatever a version is stored in.
 
-use proxima_wire::mysql::ErrPacket;
+use super::answer::{Failure, Found, Parsed, wrong};
+use crate::mysql::{
+    Statements,
+    request::{self, PREPARE},
+    rows::Value,
+    statement_reply::{Contents, Reply, of_preparation, of_statement},
+};
 
-use super::answer::{Failure, Parsed, excerpt, wrong};
-use crate::mysql::{packet, request, result_set::COLUMNS};
+/// How a connection speaks.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Dialect {
+    /// EOF packets end definitions and rows.
+    pub(super) has_eof: bool,
+    /// The statements that it has prepared, where reads and writes are executions of them.
+    pub(super) prepared: Option<Statements>,
+}
 
-/// The statement that stores a value.
-pub(super) fn set(key: &str, value: &[u8]) -> Vec<u8> {
+/// The request that runs a text.
+pub(super) fn query(text: &[u8]) -> Vec<u8> {
     let mut request = Vec::new();
-    request::append_replace(key.as_bytes(), value, &mut request);
+    request::append_query(text, &mut request);
     request
 }
 
-/// The statement that reads a value.
-pub(super) fn get(key: &str) -> Vec<u8> {
+/// The request that prepares a statement.
+pub(super) fn prepare(text: &str) -> Vec<u8> {
     let mut request = Vec::new();
-    request::append_get(key.as_bytes(), &mut request);
+    request::append_command(PREPARE, text.as_bytes(), &mut request);
     request
 }
 
-/// The statement that deletes what has a key that begins so, which has no quote and no backslash.
-pub(super) fn delete(prefix: &str) -> Vec<u8> {
+/// The request that executes a prepared statement with these texts.
+pub(super) fn execute(number: u32, texts: &[&[u8]]) -> Vec<u8> {
     let mut request = Vec::new();
-    let text = format!("DELETE FROM bench WHERE LEFT(k, {})='{prefix}'", prefix.len());
-    request::append_query(text.as_bytes(), &mut request);
+    request::append_execute(number, texts, &mut request);
     request
 }
 
-/// The statement that makes the table.
-pub(super) fn create() -> Vec<u8> {
-    let mut request = Vec::new();
-    request::append_query(request::CREATE.as_bytes(), &mut request);
-    request
+/// The reply to the preparation of a statement: its number.
+pub(super) fn parse_prepared(reply: &[u8], dialect: Dialect) -> Parsed<u32> {
+    parse(
+        reply,
+        of_preparation(reply, dialect.has_eof),
+        |contents| match contents {
+            Contents::Prepared(number) => Ok(number),
+            _ => Err(wrong("no prepared statement", reply)),
+        },
+    )
 }
 
 /// The reply to a statement without rows.
-pub(super) fn parse_done(reply: &[u8]) -> Parsed<()> {
-    let packet = packet::first(reply)?;
-    let done = match packet.payload.first() {
-        Some(0) => Ok(()),
-        Some(0xff) => Err(refusal(packet.payload)),
-        _ => Err(wrong("no reply to this statement", reply)),
-    };
-    Some((packet.length, done))
+pub(super) fn parse_done(reply: &[u8], dialect: Dialect) -> Parsed<()> {
+    parse(
+        reply,
+        of_statement(reply, dialect.has_eof),
+        |contents| match contents {
+            Contents::Done => Ok(()),
+            _ => Err(wrong("no reply to this statement", reply)),
+        },
+    )
 }
 
-/// The reply to a read.
-pub(super) fn parse_value(reply: &[u8]) -> Parsed<Option<Vec<u8>>> {
-    if reply.get(packet::HEAD) == Some(&0xff) {
-        let packet = packet::first(reply)?;
-        return Some((packet.length, Err(refusal(packet.payload))));
-    }
-    let Some(rest) = reply.strip_prefix(COLUMNS) else {
-        let may_come = COLUMNS.starts_with(reply);
-        return (!may_come).then(|| (reply.len(), Err(wrong("no reply to this statement", reply))));
-    };
-    let (mut at, mut value) = (0, None);
-    loop {
-        let packet = packet::first(&rest[at..])?;
-        at += packet.length;
-        let ended = match packet.payload {
-            // A row of so many bytes would begin with 0xfe only if it had 16 MiB.
-            [0xfe, ..] => Ok(value.take()),
-            [0xff, ..] => Err(refusal(packet.payload)),
-            row => match packet::text(row) {
-                Some((text, [])) if value.is_none() => {
-                    value = Some(text.to_vec());
-                    continue;
-                }
-                _ => return Some((reply.len(), Err(wrong("no row with a value", row)))),
-            },
+/// The reply to a read, which has one row or none. `find` makes of its values what was found.
+pub(super) fn parse_row(
+    reply: &[u8],
+    dialect: Dialect,
+    find: impl FnOnce(&[Value<'_>]) -> Result<Found, Failure>,
+) -> Parsed<Option<Found>> {
+    parse(reply, of_statement(reply, dialect.has_eof), |contents| {
+        let Contents::Rows(rows) = contents else {
+            return Err(wrong("no reply to this statement", reply));
         };
-        return Some((COLUMNS.len() + at, ended));
-    }
+        let only = rows.only(dialect.prepared.is_some());
+        let values = only.map_err(|error| wrong(&format!("{error:#}"), reply))?;
+        values.map(|values| find(&values)).transpose()
+    })
 }
 
-/// The words of an error.
-fn refusal(payload: &[u8]) -> Failure {
-    match ErrPacket::read(payload) {
-        Ok(error) => Failure::Refused(format!("error {}: {}", error.code, excerpt(error.message))),
-        Err(_) => wrong("no error", payload),
+/// A reply as far as it has come.
+fn parse<T>(
+    reply: &[u8],
+    read: anyhow::Result<Option<Reply<'_>>>,
+    take: impl FnOnce(Contents<'_>) -> Result<T, Failure>,
+) -> Parsed<T> {
+    match read {
+        Ok(None) => None,
+        Ok(Some(Reply { length, contents })) => Some((
+            length,
+            match contents {
+                Contents::Refused(words) => Err(Failure::Refused(words)),
+                other => take(other),
+            },
+        )),
+        Err(_) => Some((reply.len(), Err(wrong("no reply to this statement", reply)))),
     }
 }
 
@@ -87,44 +101,29 @@ fn refusal(payload: &[u8]) -> Failure {
 mod tests {
     use super::*;
 
-    fn reply(packets: &[u8]) -> Vec<u8> {
-        [COLUMNS, packets].concat()
-    }
-
     #[test]
-    fn a_value_waits_for_its_last_byte() {
-        let whole = reply(b"\x06\0\0\x03\x05hello\x07\0\0\x04\xfe\0\0\x02\0\0\0");
-        for length in 0..whole.len() {
-            assert_eq!(parse_value(&whole[..length]), None, "{length} bytes");
-        }
-        assert_eq!(
-            parse_value(&whole),
-            Some((whole.len(), Ok(Some(b"hello".to_vec()))))
-        );
-        let none = reply(b"\x07\0\0\x03\xfe\0\0\x02\0\0\0");
-        assert_eq!(parse_value(&none), Some((none.len(), Ok(None))));
-    }
-
-    #[test]
-    fn refusals_are_told_from_nonsense() {
+    fn a_statement_is_done_or_refused_or_neither() {
         let error = b"\x0e\0\0\x01\xff\x1e\x04#42S22words";
         let refused = Failure::Refused("error 1054: words".into());
-        assert_eq!(parse_done(error), Some((18, Err(refused.clone()))));
-        assert_eq!(parse_value(error), Some((18, Err(refused.clone()))));
-        let late = reply(&[&error[..3], b"\x03", &error[4..]].concat());
-        assert_eq!(parse_value(&late), Some((late.len(), Err(refused))));
-        for bytes in [
-            b"\x07\0\0\x01\0\x01\0\x02\0\0\0".to_vec(),
-            reply(b"\x06\0\0\x03\x06hello\x07\0\0\x04\xfe\0\0\x02\0\0\0"),
-            reply(b"\x02\0\0\x03\x01a\x02\0\0\x04\x01b"),
-        ] {
-            let parsed = parse_value(&bytes);
-            assert!(
-                matches!(parsed, Some((_, Err(Failure::Wrong(_))))),
-                "{}",
-                bytes.escape_ascii()
+        for has_eof in [false, true] {
+            let dialect = Dialect {
+                has_eof,
+                prepared: None,
+            };
+            assert_eq!(
+                parse_done(b"\x07\0\0\x01\0\x01\0\x02\0\0\0", dialect),
+                Some((11, Ok(())))
             );
+            assert_eq!(parse_done(error, dialect), Some((18, Err(refused.clone()))));
+            assert_eq!(parse_prepared(error, dialect), Some((18, Err(refused.clone()))));
+            assert_eq!(parse_done(b"\x07\0\0\x01\0\x01", dialect), None);
+            let nonsense = b"\x02\0\0\x01\xfb/";
+            for answer in [
+                parse_done(nonsense, dialect),
+                parse_prepared(nonsense, dialect).map(|(length, answer)| (length, answer.map(drop))),
+            ] {
+                assert!(matches!(answer, Some((6, Err(Failure::Wrong(_))))), "{answer:?}");
+            }
         }
-        assert_eq!(parse_done(b"\x07\0\0\x01\0\x01\0\x02\0\0\0"), Some((11, Ok(()))));
     }
 }

@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, net::SocketAddr, time::Duration};
 use serde::Serialize;
 
 use super::{
+    audit::Audit,
     options::Options,
     tally::{Counts, StaleRead, Tally},
 };
@@ -18,6 +19,9 @@ pub(super) struct Report<'a> {
     took: Duration,
     #[serde(flatten)]
     counts: Counts,
+    /// `None`: the protocol's servers may forget what they have.
+    #[serde(flatten)]
+    audit: &'a Option<Audit>,
     /// Stale reads among those that brought a value.
     stale_share: f64,
     stale_age_seconds: Option<Ages>,
@@ -28,6 +32,7 @@ pub(super) struct Report<'a> {
     first_write_failure: &'a Option<String>,
     first_read_failure: &'a Option<String>,
     first_wrong: &'a Option<String>,
+    first_foreign_reply: &'a Option<String>,
 }
 
 #[derive(Serialize)]
@@ -38,12 +43,18 @@ struct Ages {
 }
 
 impl<'a> Report<'a> {
-    pub(super) fn new(options: &'a Options, took: Duration, tally: &'a Tally) -> Self {
+    pub(super) fn new(
+        options: &'a Options,
+        took: Duration,
+        tally: &'a Tally,
+        audit: &'a Option<Audit>,
+    ) -> Self {
         let at = |share| tally.ages.value_at_quantile(share) as f64 / 1e6;
         Self {
             options,
             took,
             counts: tally.counts,
+            audit,
             stale_share: tally.counts.stale_reads as f64 / tally.counts.hits.max(1) as f64,
             stale_age_seconds: tally.worst.as_ref().map(|worst| Ages {
                 p50: at(0.5),
@@ -56,6 +67,7 @@ impl<'a> Report<'a> {
             first_write_failure: &tally.first_write_failure,
             first_read_failure: &tally.first_read_failure,
             first_wrong: &tally.first_wrong,
+            first_foreign_reply: &tally.first_foreign_reply,
         }
     }
 
@@ -90,12 +102,16 @@ impl<'a> Report<'a> {
             }
         }
         println!(
-            "  reads older than what their connection had read before: {}",
+            "  reads older than what their connection had read or written before: {}",
             counts.backward_reads
         );
+        if let Some(audit) = self.audit {
+            println!("  replies of another client: {}", counts.foreign_replies);
+            print_audit(audit);
+        }
         println!("  misses: {}", counts.misses);
         println!(
-            "  writes refused: {}, lost: {}",
+            "  writes refused: {}, without an answer: {}",
             counts.refused_writes, counts.lost_writes
         );
         if !self.longest_spell.is_zero() {
@@ -103,7 +119,7 @@ impl<'a> Report<'a> {
             println!("    longest spell in which no write to a key was acknowledged: {spell}");
         }
         println!(
-            "  reads refused: {}, lost: {}",
+            "  reads refused: {}, without an answer: {}",
             counts.refused_reads, counts.lost_reads
         );
         println!("  wrong replies: {}", counts.wrong);
@@ -111,11 +127,32 @@ impl<'a> Report<'a> {
             ("failed write", self.first_write_failure),
             ("failed read", self.first_read_failure),
             ("wrong reply", self.first_wrong),
+            ("reply of another client", self.first_foreign_reply),
         ] {
             if let Some(words) = words {
                 println!("  first {what}: {words}");
             }
         }
+    }
+}
+
+fn print_audit(audit: &Audit) {
+    println!(
+        "  acknowledged writes that are lost: {}",
+        audit.lost_acknowledged_writes
+    );
+    match audit.writes_applied_twice {
+        Some(count) => println!("  writes applied twice: {count}"),
+        None => println!("  writes applied twice: not known, as tables do not count them"),
+    }
+    if audit.unread_keys > 0 {
+        println!(
+            "    keys that could not be read at the end: {}",
+            audit.unread_keys
+        );
+    }
+    if let Some(words) = &audit.first_difference {
+        println!("    the first: {words}");
     }
 }
 

@@ -1,28 +1,15 @@
 //! The versions that one connection was shown, by which it is found whether it goes backwards.
 
-/// The highest version of each key that a connection was shown.
-pub(super) struct Shown {
-    connection: u32,
-    versions: Vec<u64>,
-}
+use std::collections::HashMap;
+
+/// The highest version of each key that a connection has read, or was told that it has written.
+#[derive(Default)]
+pub(super) struct Shown(HashMap<u32, u64>);
 
 impl Shown {
-    /// `keys` keys, of which nothing was shown.
-    pub(super) fn new(keys: u32) -> Self {
-        Self {
-            connection: 0,
-            versions: vec![0; keys as usize],
-        }
-    }
-
-    /// Notes the version of a key that the connection with this number was shown. Returns whether it had been
-    /// shown a newer one before. Another connection begins with nothing.
-    pub(super) fn note(&mut self, connection: u32, key: u32, version: u64) -> bool {
-        if self.connection != connection {
-            self.connection = connection;
-            self.versions.fill(0);
-        }
-        let highest = &mut self.versions[key as usize];
+    /// Notes a version of a key. Returns whether the connection had been shown a newer one before.
+    pub(super) fn note(&mut self, key: u32, version: u64) -> bool {
+        let highest = self.0.entry(key).or_default();
         let is_backward = version < *highest;
         *highest = version.max(*highest);
         is_backward
@@ -35,9 +22,9 @@ mod tests {
 
     #[test]
     fn an_older_version_on_the_same_connection_goes_backwards() {
-        let mut shown = Shown::new(2);
-        assert!(!shown.note(1, 0, 5) && !shown.note(1, 0, 5) && !shown.note(1, 1, 4));
-        assert!(shown.note(1, 0, 4) && !shown.note(1, 0, 6));
-        assert!(!shown.note(2, 0, 1));
+        let mut shown = Shown::default();
+        assert!(!shown.note(0, 5) && !shown.note(0, 5) && !shown.note(1, 4));
+        assert!(shown.note(0, 4) && !shown.note(0, 6));
+        assert!(!Shown::default().note(0, 1));
     }
 }

@@ -22,10 +22,12 @@ pub(super) struct Counts {
     pub(super) lost_reads: u64,
     /// Reads that brought a version older than they may.
     pub(super) stale_reads: u64,
-    /// Reads that brought an older version than their connection had been shown before.
+    /// Reads that brought an older version than their connection had read or written before.
     pub(super) backward_reads: u64,
     /// Replies and values that no server sends.
     pub(super) wrong: u64,
+    /// Replies to reads of other clients.
+    pub(super) foreign_replies: u64,
 }
 
 /// A stale read.
@@ -56,6 +58,7 @@ pub(super) struct Tally {
     pub(super) first_write_failure: Option<String>,
     pub(super) first_read_failure: Option<String>,
     pub(super) first_wrong: Option<String>,
+    pub(super) first_foreign_reply: Option<String>,
 }
 
 impl Tally {
@@ -69,6 +72,7 @@ impl Tally {
             first_write_failure: None,
             first_read_failure: None,
             first_wrong: None,
+            first_foreign_reply: None,
         }
     }
 
@@ -90,6 +94,7 @@ impl Tally {
                 keep(&mut self.first_write_failure, address, &words);
             }
             Failure::Wrong(words) => self.wrong(address, &words),
+            Failure::Foreign(words) => self.foreign(address, &words),
         }
     }
 
@@ -105,13 +110,20 @@ impl Tally {
                 keep(&mut self.first_read_failure, address, &words);
             }
             Failure::Wrong(words) => self.wrong(address, &words),
+            Failure::Foreign(words) => self.foreign(address, &words),
         }
     }
 
     /// Bytes that no server sends.
-    pub(super) fn wrong(&mut self, address: SocketAddr, words: &str) {
+    fn wrong(&mut self, address: SocketAddr, words: &str) {
         self.counts.wrong += 1;
         keep(&mut self.first_wrong, address, words);
+    }
+
+    /// The reply to another client's read.
+    fn foreign(&mut self, address: SocketAddr, words: &str) {
+        self.counts.foreign_replies += 1;
+        keep(&mut self.first_foreign_reply, address, words);
     }
 
     /// A read was stale.

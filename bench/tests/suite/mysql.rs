@@ -2,6 +2,7 @@
 
 use std::{
     fs,
+    io::{BufRead, BufReader},
     net::TcpStream,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
@@ -10,7 +11,7 @@ use std::{
 };
 
 use super::{
-    common::{free_port, run},
+    common::{bench, free_port, run},
     rows::each_row,
 };
 
@@ -92,12 +93,16 @@ impl MariaDb {
         ];
         run(&[&words[..], &["--duration=500ms"], more].concat())
     }
+
+    fn stop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
 }
 
 impl Drop for MariaDb {
     fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.stop();
     }
 }
 
@@ -150,45 +155,113 @@ fn lockstep(more: &[&str]) -> serde_json::Value {
     reports
 }
 
+/// Runs `stale` with these options, and returns its output and the report.
+fn stale(more: &[&str]) -> (std::process::Output, serde_json::Value) {
+    let start = [
+        "stale",
+        "--protocol=mysql",
+        "--keys=20",
+        "--duration=500ms",
+        "--quiet",
+        "--json=-",
+    ];
+    run(&[&start[..], more].concat())
+}
+
+#[test]
+fn a_single_mariadb_is_fresh_and_loses_nothing_whatever_the_connections_and_statements() {
+    let Some(server) = MariaDb::start() else { return };
+    let address = server.address();
+    let rows = [
+        &["--pause=0s"][..],
+        &["--connections=same", "--value-size=20000"],
+        &["--connections=pool", "--pool=3"],
+        &["--protocol=mysql-prepared"],
+        &["--protocol=mysql-prepared", "--connections=same"],
+        &[
+            "--protocol=mysql-prepared",
+            "--connections=pool",
+            "--value-size=300000",
+        ],
+        &["--as=tables", "--value-size=2048"],
+        &["--as=tables", "--connections=same"],
+        &["--as=tables", "--connections=pool"],
+    ];
+    each_row(rows, |&shape| {
+        let (output, report) = stale(&[&["--write", &address], shape].concat());
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        for nothing in [
+            "stale_reads",
+            "stale_share",
+            "backward_reads",
+            "foreign_replies",
+            "lost_acknowledged_writes",
+            "unread_keys",
+            "misses",
+            "refused_writes",
+            "lost_writes",
+            "refused_reads",
+            "lost_reads",
+            "wrong",
+        ] {
+            assert_eq!(report[nothing].as_f64(), Some(0.0), "{nothing}: {report}");
+        }
+        let is_counted = !shape.contains(&"--as=tables");
+        assert_eq!(report["writes_applied_twice"].as_u64(), is_counted.then_some(0));
+        assert!(report["hits"].as_u64() > Some(10), "{report}");
+    });
+}
+
 #[test]
 fn reads_of_another_mariadb_than_is_written_to_are_stale() {
     let (Some(written), Some(read)) = (MariaDb::start(), MariaDb::start()) else {
         return;
     };
-    let stale = |more: &[&str]| {
-        let address = written.address();
-        let start = [
-            "stale",
-            "--protocol=mysql",
-            "--duration=700ms",
-            "--quiet",
-            "--json=-",
-        ];
-        run(&[&start[..], &["--keys=20", "--write", &address], more].concat())
-    };
-    let (output, report) = stale(&[]);
-    assert_eq!(output.status.code(), Some(0), "{output:?}");
-    for nothing in [
-        "misses",
-        "refused_writes",
-        "lost_writes",
-        "refused_reads",
-        "lost_reads",
-        "wrong",
-    ] {
-        assert_eq!(report[nothing], 0, "{report}");
-    }
-    assert_eq!(
-        (&report["stale_reads"], &report["stale_share"]),
-        (&0.into(), &0.0.into())
-    );
-    let address = read.address();
+    let (written, read) = (written.address(), read.address());
     // Only where it is written to is the table made by the run.
-    read.load(&["--protocol=mysql", "--keys=1", "--fill", "--duration=0s"]);
-    let (output, report) = stale(&["--read", &address]);
-    assert_eq!(output.status.code(), Some(1), "{output:?}");
-    assert!(report["stale_reads"].as_u64() > Some(10), "{report}");
-    assert!(report["stale_share"].as_f64() > Some(0.5), "{report}");
+    assert_eq!(stale(&["--write", &read]).0.status.code(), Some(0));
+    for place in ["rows", "tables"] {
+        let (output, report) = stale(&["--write", &written, "--read", &read, "--as", place]);
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        assert!(report["stale_reads"].as_u64() > Some(10), "{report}");
+        assert!(report["stale_share"].as_f64() > Some(0.5), "{report}");
+        assert!(report["lost_acknowledged_writes"].as_u64() > Some(10), "{report}");
+        assert_eq!(report["unread_keys"], 0, "{report}");
+        let words = report["first_difference"].as_str().expect("words");
+        assert!(words.starts_with(&read), "{words}");
+    }
+}
+
+#[test]
+fn a_server_that_is_gone_at_the_end_leaves_its_keys_unread_and_not_lost() {
+    let Some(mut server) = MariaDb::start() else {
+        return;
+    };
+    let address = server.address();
+    let words = [
+        "stale",
+        "--protocol=mysql",
+        "--keys=20",
+        "--duration=1h",
+        "--json=-",
+    ];
+    let mut command = bench(&[&words[..], &["--write", &address]].concat());
+    let piped = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut running = piped.spawn().expect("the binary starts");
+    let mut said = BufReader::new(running.stderr.take().expect("it is piped")).lines();
+    // A line of progress with some reads and writes.
+    let is_under_way = |line: &str| !line.contains(" 0 writes/s") && !line.contains(" 0 reads/s");
+    assert!(said.any(|line| is_under_way(&line.expect("text"))));
+    server.stop();
+    let kill = Command::new("kill")
+        .args(["-INT", &running.id().to_string()])
+        .status();
+    assert!(kill.expect("kill starts").success());
+    let output = running.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(report["unread_keys"], 20, "{report}");
+    assert_eq!(report["lost_acknowledged_writes"], 0, "{report}");
 }
 
 /// This test needs a `proxima` beside `proxima-bench`, which every build of the workspace makes.

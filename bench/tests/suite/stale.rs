@@ -47,6 +47,8 @@ fn a_single_server_has_no_stale_reads() {
         &["--pause=0s"][..],
         &["--keys=1", "--writers=1"],
         &["--value-size=20000", "--ttl=0s"],
+        &["--connections=same"],
+        &["--connections=pool", "--pool=3"],
     ];
     each_row(rows, |&shape| {
         let (code, report) = stale(&[&["--write", &server.address()], shape].concat());
@@ -60,6 +62,7 @@ fn a_single_server_has_no_stale_reads() {
         ] {
             assert_eq!(number(&report, failure), 0, "{shape:?}: {report}");
         }
+        assert!(report.get("lost_acknowledged_writes").is_none(), "{report}");
     });
 }
 
@@ -252,6 +255,18 @@ fn a_stale_run_with_bad_options_says_why() {
         (&["--write", &address, "--writers=9", "--keys=8"], "--writers"),
         (&["--write", &address, "--ttl=100ms"], "--ttl"),
         (&["--write", &address, "--prefix=a b"], "--prefix"),
+        (&["--write", &address, "--pool=2"], "--connections pool"),
+        (
+            &["--write", &address, "--connections=same", "--readers=2"],
+            "no --readers",
+        ),
+        (&["--write", &address, "--as=tables"], "--protocol mysql"),
+        (&["--protocol=mysql-prepared", "--as=tables"], "--protocol mysql"),
+        (
+            &["--protocol=mysql", "--as=tables", "--value-size=2049"],
+            "--value-size",
+        ),
+        (&["--protocol=mysql", "--prefix=a`b"], "no backquote"),
         (&["--write", &address, "--duration=0s"], "nothing was shown"),
         // With its key and head this value is too large for memcached.
         (&["--write", &address, "--value-size=1048576"], "object too large"),

@@ -1,24 +1,28 @@
-//! The end of a reply, and its first row.
+//! The reply to a statement of any text, from any server: its end, and its rows.
 
 use anyhow::{Result, bail, ensure};
 use proxima_wire::mysql::ErrPacket;
 
-use crate::mysql::packet;
+use super::{packet, rows::Rows};
+
+/// Bytes of an error's text that are kept.
+const LONGEST_MESSAGE: usize = 200;
 
 /// A reply that has come as a whole.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Reply<'a> {
+pub(crate) struct Reply<'a> {
     /// Its bytes.
-    pub(super) length: usize,
-    pub(super) contents: Contents<'a>,
+    pub(crate) length: usize,
+    pub(crate) contents: Contents<'a>,
 }
 
+/// What a reply says.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Contents<'a> {
+pub(crate) enum Contents<'a> {
     /// It is done, without rows.
     Done,
-    /// The payload of the first row, if there is one.
-    Rows(Option<&'a [u8]>),
+    /// It has a result.
+    Rows(Rows<'a>),
     /// The number of a prepared statement.
     Prepared(u32),
     /// The server or the proxy said no, in these words.
@@ -56,7 +60,7 @@ impl<'a> Packets<'a> {
 ///
 /// # Errors
 /// On bytes that begin no reply.
-pub(super) fn of_statement(bytes: &[u8], has_eof: bool) -> Result<Option<Reply<'_>>> {
+pub(crate) fn of_statement(bytes: &[u8], has_eof: bool) -> Result<Option<Reply<'_>>> {
     let mut packets = Packets { bytes, at: 0 };
     let Some(first) = packets.next() else {
         return Ok(None);
@@ -67,17 +71,30 @@ pub(super) fn of_statement(bytes: &[u8], has_eof: bool) -> Result<Option<Reply<'
         [columns] if columns <= 0xfa => usize::from(columns),
         _ => bail!("no reply to a statement: {}", first.escape_ascii()),
     };
-    if packets.skip(columns, has_eof).is_none() {
-        return Ok(None);
+    let definitions = packets.at;
+    for _ in 0..columns + usize::from(has_eof) {
+        match packets.next() {
+            None => return Ok(None),
+            Some(error @ [0xff, ..]) => return Ok(Some(packets.reply(refusal(error)?))),
+            Some(_) => {}
+        }
     }
-    let mut first_row = None;
+    let mut rows = Rows {
+        first: None,
+        count: 0,
+        columns,
+        definitions: &bytes[definitions..packets.at],
+    };
     loop {
         match packets.next() {
             None => return Ok(None),
             // A row begins so only if it has 16 MiB.
-            Some([0xfe, ..]) => return Ok(Some(packets.reply(Contents::Rows(first_row)))),
+            Some([0xfe, ..]) => return Ok(Some(packets.reply(Contents::Rows(rows)))),
             Some(error @ [0xff, ..]) => return Ok(Some(packets.reply(refusal(error)?))),
-            Some(row) => _ = first_row.get_or_insert(row),
+            Some(row) => {
+                rows.first.get_or_insert(row);
+                rows.count += 1;
+            }
         }
     }
 }
@@ -86,7 +103,7 @@ pub(super) fn of_statement(bytes: &[u8], has_eof: bool) -> Result<Option<Reply<'
 ///
 /// # Errors
 /// On bytes that begin no such reply.
-pub(super) fn of_preparation(bytes: &[u8], has_eof: bool) -> Result<Option<Reply<'_>>> {
+pub(crate) fn of_preparation(bytes: &[u8], has_eof: bool) -> Result<Option<Reply<'_>>> {
     let mut packets = Packets { bytes, at: 0 };
     let Some(head) = packets.next() else {
         return Ok(None);
@@ -108,7 +125,7 @@ pub(super) fn of_preparation(bytes: &[u8], has_eof: bool) -> Result<Option<Reply
 ///
 /// # Errors
 /// When it is NULL, or more than that.
-pub(super) fn text(row: &[u8]) -> Result<&[u8]> {
+pub(crate) fn text(row: &[u8]) -> Result<&[u8]> {
     let text = packet::text(row);
     let alone = text.filter(|(_, rest)| rest.is_empty());
     ensure!(alone.is_some(), "no row of one text: {}", row.escape_ascii());
@@ -117,7 +134,8 @@ pub(super) fn text(row: &[u8]) -> Result<&[u8]> {
 
 fn refusal<'a>(payload: &[u8]) -> Result<Contents<'a>> {
     let error = ErrPacket::read(payload)?;
-    let words = format!("error {}: {}", error.code, error.message.escape_ascii());
+    let message = &error.message[..error.message.len().min(LONGEST_MESSAGE)];
+    let words = format!("error {}: {}", error.code, message.escape_ascii());
     Ok(Contents::Refused(words))
 }
 
@@ -138,16 +156,33 @@ mod tests {
         assert_eq!((whole.length, &whole.contents), (reply.len(), contents));
     }
 
+    /// The result of one column with this definition, and with this number of rows, all alike.
+    fn rows<'a>(definitions: &'a [u8], row: &'a [u8], count: usize) -> Contents<'a> {
+        Contents::Rows(Rows {
+            first: (count > 0).then_some(row),
+            count,
+            columns: 1,
+            definitions,
+        })
+    }
+
     #[test]
     fn a_reply_ends_where_its_capabilities_say() {
-        let rows = Contents::Rows(Some(b"\x02k1"));
-        let (head, row) = (b"\x01\0\0\x01\x01\x03\0\0\x02def", b"\x03\0\0\x03\x02k1");
-        let with_eof = [head, EOF, row, row, EOF].concat();
-        check(&with_eof, &rows, |bytes| of_statement(bytes, true));
-        let without = [&head[..], row, row, OK].concat();
-        check(&without, &rows, |bytes| of_statement(bytes, false));
-        let none = [&head[..], OK].concat();
-        check(&none, &Contents::Rows(None), |bytes| of_statement(bytes, false));
+        let (head, definition) = (&b"\x01\0\0\x01\x01"[..], &b"\x03\0\0\x02def"[..]);
+        let (row, name) = (b"\x03\0\0\x03\x02k1", b"\x02k1");
+        let with_eof = [head, definition, EOF, row, row, EOF].concat();
+        let ended = [definition, EOF].concat();
+        check(&with_eof, &rows(&ended, name, 2), |bytes| {
+            of_statement(bytes, true)
+        });
+        let without = [head, definition, row, OK].concat();
+        check(&without, &rows(definition, name, 1), |bytes| {
+            of_statement(bytes, false)
+        });
+        let none = [head, definition, OK].concat();
+        check(&none, &rows(definition, name, 0), |bytes| {
+            of_statement(bytes, false)
+        });
         let done = b"\x07\0\0\x01\0\x01\0\x02\0\0\0";
         check(done, &Contents::Done, |bytes| of_statement(bytes, true));
     }
@@ -168,6 +203,10 @@ mod tests {
         let refused = Contents::Refused("error 1054: words".into());
         check(ERROR, &refused, |bytes| of_statement(bytes, true));
         check(ERROR, &refused, |bytes| of_preparation(bytes, true));
+        for before in [&b""[..], b"\x03\0\0\x02def", b"\x03\0\0\x02def\x03\0\0\x03\x02k1"] {
+            let late = [b"\x01\0\0\x01\x01", before, ERROR].concat();
+            check(&late, &refused, |bytes| of_statement(bytes, false));
+        }
         assert!(of_statement(b"\x02\0\0\x01\xfb/", true).is_err());
         assert!(of_preparation(b"\x01\0\0\x01\x01", true).is_err());
     }
