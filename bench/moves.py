@@ -2,27 +2,22 @@
 transaction that is under way meanwhile, beside the slowest one of as long a time without a move.
 
 Clients run transactions of two statements all the time. What they were told is compared with what is stored
-at the end: an error, or a transaction that is not there, or is there twice, ends the run with an error. Three
-servers, the proxy and the clients are on this machine. The script needs root, as the tests' cluster does.
-PROXIMA_BIN names the program that is measured, as in target/release/proxima.
+at the end: an error, or a transaction that is not there, or is there twice, ends the run with an error
+(`three_servers.py` says what runs where).
 
 Usage: .venv/bin/python bench/moves.py [MOVES, 100] [CLIENTS, 32] [PAUSE of a client in ms, 20]
 """
 
 import contextlib
-import pathlib
 import statistics
 import sys
-import tempfile
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "tests"))
+from three_servers import ThreeServers
 
 from harness import until
-from harness.galera import Cluster, rows
-from harness.galera_door import begin, clients
-from harness.proxy import Proxy
+from harness.galera import rows
+from harness.galera_door import clients
 
 APART = 0.3
 """Seconds between two moves, in which the slowest transaction without a move is looked for."""
@@ -57,18 +52,8 @@ def line(name, values):
 
 def main(moves="100", count="32", pause="20"):
     with contextlib.ExitStack() as stack:
-        folder = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        folder.chmod(0o777)
-        cluster = Cluster(folder)
-        stack.callback(cluster.leave)
-        used = stack.enter_context(cluster.used())
-
-        def proxima(config):
-            proxy = Proxy(config, "io_uring", folder)
-            stack.callback(proxy.stop)
-            return proxy
-
-        door = begin(proxima, folder, used)
+        three = ThreeServers(stack)
+        door = three.door
         with door.connect() as client:
             client.query("CREATE TABLE pairs (client INT, turn INT, half INT)")
 
@@ -85,7 +70,7 @@ def main(moves="100", count="32", pause="20"):
             until(lambda: len(done) > 10 * int(count), "they write")
             found = []
             for turn in range(int(moves)):
-                found.append(moved(door, used.nodes, done))
+                found.append(moved(door, three.cluster.nodes, done))
                 print(f"move {turn + 1} of {moves}", file=sys.stderr, flush=True)
         with door.connect() as client:
             stored = rows(client, "SELECT client, turn, half FROM pairs")
