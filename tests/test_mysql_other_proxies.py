@@ -1,5 +1,6 @@
 """Several proxies before one Galera cluster: only one that is alone may promise by its own clock."""
 
+import contextlib
 import copy
 import functools
 import json
@@ -89,6 +90,14 @@ def test_a_second_proxy_makes_reads_strict_until_it_is_gone(galera_alone, before
                 case 3:
                     read = rows(listener, "SELECT a FROM t")
             assert read == ((value,),)
+        # What shows tables waits for nothing at a reader.
+        writer = first.writer()
+        with contextlib.ExitStack() as held:
+            for node in galera_alone.nodes:
+                if node.name != writer:
+                    held.enter_context(node.held_back())
+            writing.query("CREATE TABLE late (a INT)")
+            assert len(rows(reading, "SHOW TABLES LIKE 'late'")) == 1
     assert clocked(first) == already, "no read has gone by the clock"
     second.proxy.kill()
     is_alone(first)

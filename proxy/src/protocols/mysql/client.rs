@@ -111,8 +111,9 @@ impl ClientSide for Mysql {
         // What the statement itself would have to wait for waits for nothing at a server.
         let waits = request.command != commands::FIELD_LIST && !shows(text);
         let may_be_old = consistency == Consistency::Strict && !waits;
+        let is_for_reader = self.door.rejects_writes || hint.member == Some(Role::Reader);
         let is_read = match statement.class {
-            Class::Read => !may_be_old || hint.member == Some(Role::Reader),
+            Class::Read => !may_be_old || is_for_reader,
             // A server waits before a transaction, and its first read may come long after that.
             Class::Transaction => consistency == Consistency::Eventual && begins_read_only(text),
             _ => false,
@@ -126,7 +127,7 @@ impl ClientSide for Mysql {
                 true => proxima_wire::message::Class::Read,
                 false => proxima_wire::message::Class::Write,
             },
-            key_step: noted(statement, consistency),
+            key_step: noted(statement, consistency, !waits && !is_for_reader),
             ..*request
         })
     }

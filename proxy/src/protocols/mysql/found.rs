@@ -15,15 +15,18 @@ const IS_SEVERAL: u32 = 4;
 const WAS_READ: u32 = 8;
 /// How fresh a read is, in two bits.
 const CONSISTENCY: u32 = 4;
+const IS_BLIND: u32 = 64;
 const CLASS: u32 = 8;
 
-/// The findings about a text, as a request carries them, with the freshness of a read of it.
-pub(super) fn noted(statement: Statement, consistency: Consistency) -> u32 {
+/// The findings about a text, as a request carries them, with the freshness of a read of it. `is_blind`: it
+/// waits for nothing at a server, whatever that is told.
+pub(super) fn noted(statement: Statement, consistency: Consistency, is_blind: bool) -> u32 {
     let flag = |is: bool, flag: u32| if is { flag } else { 0 };
     WAS_READ
         | flag(statement.reads_session, READS_SESSION)
         | flag(statement.changes_session, CHANGES_SESSION)
         | flag(statement.is_several, IS_SEVERAL)
+        | flag(is_blind, IS_BLIND)
         | (consistency as u32) << CONSISTENCY
         | (u32::from(commands::of_class(statement.class)) << CLASS)
 }
@@ -32,6 +35,11 @@ pub(super) fn noted(statement: Statement, consistency: Consistency) -> u32 {
 pub(super) fn consistency(request: &Request) -> Consistency {
     let number = (request.key_step >> CONSISTENCY) as usize % Consistency::ALL.len();
     Consistency::ALL[number]
+}
+
+/// Does this read wait for nothing at a server, so that a strict one must not go to a reader?
+pub(super) fn is_blind(request: &Request) -> bool {
+    request.key_step & IS_BLIND != 0
 }
 
 /// The findings about the text of this request.

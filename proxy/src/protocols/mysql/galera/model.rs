@@ -299,7 +299,7 @@ impl World {
     fn place(&self, who: usize) -> usize {
         let request = Request {
             class: Class::Read,
-            key_step: noted(Statement::of(sql::Class::Read), self.word),
+            key_step: noted(Statement::of(sql::Class::Read), self.word, false),
             ..Request::new(commands::READ, Class::Read, 0)
         };
         let asked = PoolRequest {

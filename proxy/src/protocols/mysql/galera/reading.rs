@@ -18,7 +18,7 @@ use crate::protocol::{
 };
 use crate::protocols::mysql::{
     commands::{self, append_query},
-    found::consistency,
+    found::{consistency, is_blind},
     seen::Seen,
     state::Client,
 };
@@ -82,16 +82,19 @@ impl Reading {
     }
 
     /// Must this read wait? Not one that waits where it runs, nor one whose session has a connection, nor one
-    /// for which a reader has what it must see. If none may have that soon, it goes to the writer, if there is
-    /// one.
+    /// for which a reader has what it must see. If no reader may have that soon, it goes to the writer, if
+    /// there is one; so it does if it would have to wait where it runs, and cannot.
     pub(super) fn waits(
         &self,
         asked: &PoolRequest<'_>,
         writer: Option<usize>,
         members: &dyn PoolMembers,
     ) -> bool {
-        if self.word(asked) == Consistency::Strict || asked.session.has_lane() {
+        if asked.session.has_lane() {
             return false;
+        }
+        if self.word(asked) == Consistency::Strict {
+            return is_blind(asked.request) && writer.is_none();
         }
         let look = Look::new(self, asked, writer, members);
         if look.candidates().any(|(at, member)| look.has_all(at, &member)) {
@@ -197,6 +200,8 @@ struct Look<'a> {
     reading: &'a Reading,
     asked: &'a PoolRequest<'a>,
     word: Consistency,
+    /// It would wait for nothing at a reader, and must.
+    is_blind: bool,
     /// What the session of the read has written and seen; `None` without a session.
     seen: Option<&'a Seen>,
     writer: Option<usize>,
@@ -214,10 +219,12 @@ impl<'a> Look<'a> {
         writer: Option<usize>,
         members: &'a dyn PoolMembers,
     ) -> Self {
+        let word = reading.word(asked);
         let mut look = Self {
             reading,
             asked,
-            word: reading.word(asked),
+            word,
+            is_blind: word == Consistency::Strict && is_blind(asked.request),
             seen: Client::of(asked.session).map(|client| &client.seen),
             writer,
             members,
@@ -243,12 +250,13 @@ impl<'a> Look<'a> {
     fn serving(&self) -> impl Iterator<Item = (usize, MemberFacts<'a>)> {
         let members = self.members;
         let (writer, serves_at_writer) = (self.writer, self.reading.serves_at_writer);
+        let is_blind = self.is_blind;
         let serves = move |(at, member): &(usize, MemberFacts<'_>)| {
             let note = Word(member.noted.get());
             // While the writer moves, the one that has taken writes until now is asked for nothing.
             let may_read = match writer == Some(*at) {
                 true => serves_at_writer,
-                false => writer.is_some() || !note.writes(),
+                false => !is_blind && (writer.is_some() || !note.writes()),
             };
             may_read && member.is_up && member.weight > 0.0 && note.serves()
         };
