@@ -27,6 +27,7 @@ mod random;
 #[path = "../../../wire/tests/memcache/rows.rs"]
 mod rows;
 mod scripts;
+mod shares;
 mod splits;
 mod turns;
 mod undo;
