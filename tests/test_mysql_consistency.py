@@ -268,8 +268,8 @@ def test_the_checker_finds_no_fault_by_any_connection_or_statement(fresh, word, 
     found = faults(said, "stale_reads", "backward_reads", "misses", "lost_reads", "lost_writes")
     if (connections, place) == ("pool", "tables"):
         # A server whose SHOW gives way to the DDL of another client runs it again, and begins the reply anew
-        # behind what it has sent of it.
-        found.pop("wrong", None)
+        # behind what it has sent of it: one of some thousand.
+        assert found.pop("wrong", 0) <= 1 + said["hits"] // 100, said
     assert found == {}, f"{said}"
     assert said["hits"] > 0
 

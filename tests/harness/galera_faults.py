@@ -40,7 +40,7 @@ def _provider(begin, end):
 
 
 class _HeldBack:
-    """Servers whose disk takes nothing, each until it is let go."""
+    """Servers that apply nothing of what the others write, each until it is let go."""
 
     def __init__(self):
         self._held = {}
@@ -173,12 +173,15 @@ def _another_user(door, cluster, *statements):
 
 
 def _drop_user(door, cluster, start):
-    _another_user(door, cluster, "DROP USER {}")
+    enters = _another_user(door, cluster, "DROP USER {}")
+    until(lambda: not enters("before"), "who was dropped is not let in", every=0.5)
 
 
 def _change_password(door, cluster, start):
     enters = _another_user(door, cluster, "ALTER USER {} IDENTIFIED BY 'behind'")
     until(lambda: enters("behind"), "the new password lets in")
+    # A login is asked of a server again once a minute.
+    until(lambda: not enters("before"), "the former one does not", every=0.5)
 
 
 OTHERS = {
