@@ -16,7 +16,7 @@ ANYWHERE = {"read_wait": "20s", "read_age": "60s"}
 
 
 def says(word, child="db"):
-    return {"consistency": {"child": child, "word": word}}
+    return {"consistency": {"child": child, "level": word}}
 
 
 @pytest.fixture
@@ -49,25 +49,37 @@ def test_explain_tells_the_word_of_the_route(galera, door):
     assert word(door, hint, schema=name) == "session", "a hint counts for more"
 
 
-def test_reads_are_as_fresh_as_the_route_of_their_schema_says(galera, door):
+def is_read_at_a_reader(door, client):
     """A statement that shows tables goes to a reader by every word but `strict`."""
 
-    def is_read_at_a_reader(client):
-        def counted():
-            return door.proxy.metric("pool_reads_total", pool="db", role="reader")
+    def counted():
+        return door.proxy.metric("pool_reads_total", pool="db", role="reader")
 
-        before = counted()
-        client.query(f"SHOW TABLES FROM {galera.account.name}")
-        return counted() > before
+    before = counted()
+    client.query(f"SHOW TABLES FROM {door.account.name}")
+    return counted() > before
 
+
+def test_reads_are_as_fresh_as_the_route_of_their_schema_says(galera, door):
     with door.connect(ROUTED) as client, door.connect(ROUTED, database=None) as other:
-        assert is_read_at_a_reader(client)
-        assert not is_read_at_a_reader(other)
+        assert is_read_at_a_reader(door, client)
+        assert not is_read_at_a_reader(door, other)
         # The session is the same behind USE, which leads to another route.
-        other.select_db(galera.account.name)
-        assert is_read_at_a_reader(other)
+        other.query(f"USE {galera.account.name}")
+        assert is_read_at_a_reader(door, other)
         client.query("SET @proxima_consistency = 'strict'")
-        assert not is_read_at_a_reader(client), "the session counts for more"
+        assert not is_read_at_a_reader(door, client), "the session counts for more"
         client.query("SET @proxima_consistency = DEFAULT")
-        assert is_read_at_a_reader(client)
+        assert is_read_at_a_reader(door, client)
         assert rows(client, "SELECT a FROM t") == ((0,),)
+
+
+def test_a_reload_changes_the_word_of_sessions_that_are_there(galera, before):
+    door = before(galera, listeners=[{"route": says("eventual"), "consistency": "strict"}], galera=ANYWHERE)
+    with door.connect(ROUTED) as client:
+        assert is_read_at_a_reader(door, client)
+        for route, is_old in (("db", False), (says("session"), True)):
+            door.proxy.config["listeners"][ROUTED]["route"] = route
+            door.proxy.write(door.proxy.config)
+            assert door.proxy.reload()[0] == 200
+            assert is_read_at_a_reader(door, client) == is_old

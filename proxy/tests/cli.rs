@@ -243,16 +243,19 @@ fn check_says_how_fresh_reads_are_at_each_listener_and_why() {
     }
     // By a route, for whom it says so.
     let (one, listener) = (pool("{proxies: 1}"), listener(1, "route: r"));
-    let by_user = "by_user: {users: {app: {consistency: {child: one, word: session}}}, default: one}";
+    let by_user = "by_user: {users: {app: {consistency: {child: one, level: session}}}, default: one}";
     for (route, shown) in [
         (
-            "{consistency: {child: one, word: eventual}}",
+            "{consistency: {child: one, level: eventual}}",
             "reads at 127.0.0.1:1 are `eventual`: its route says so\n",
         ),
         (
-            &format!(
-                "{{by_schema: {{schemas: {{b: {{consistency: {{child: s, word: strict}}}}}}, default: {{{by_user}}}}}}}"
-            ),
+            "{consistency: {child: s, level: strict}}",
+            "reads at 127.0.0.1:1 are `strict`: its route says so\n\
+             F: reads at 127.0.0.1:1 of user `app` are `session`: their route says so\n",
+        ),
+        (
+            "{by_schema: {schemas: {b: {consistency: {child: s, level: strict}}}, default: s}}",
             "reads at 127.0.0.1:1 are `causal`: pool `one` says `proxies: 1`\n\
              F: reads at 127.0.0.1:1 of schema `b`, user `app` are `session`: their route says so\n\
              F: reads at 127.0.0.1:1 of schema `b`, other users are `strict`: their route says so\n\

@@ -165,9 +165,8 @@ fn words(config: &config::schema::Config) -> Vec<String> {
         if let Some((word, why)) = config.consistency_at(listener) {
             words.push(format!("reads at {address} are `{}`: {why}", word.name()));
         }
-        let by_routes = config.consistency_by_routes(&listener.route).into_iter();
-        let by_routes = by_routes.filter(|(of, _)| !of.is_empty());
-        words.extend(by_routes.map(|(of, word)| {
+        let told = config.route_words(&listener.route).told().into_iter();
+        words.extend(told.map(|(of, word)| {
             format!(
                 "reads at {address} of {of} are `{}`: their route says so",
                 word.name()

@@ -27,6 +27,6 @@ pub type DeclaredCommands = HashMap<Vec<u8>, CommandDeclaration>;
 pub struct Declared<'a> {
     /// The commands.
     pub commands: &'a DeclaredCommands,
-    /// How fresh reads are, by the routes.
-    pub consistency: &'a ConsistencyByLogin,
+    /// How fresh reads are by the routes; `None`: no route says it.
+    pub consistency: Option<&'a dyn ConsistencyByLogin>,
 }

@@ -1,5 +1,5 @@
-//! Checks of how fresh reads are: a promise that the servers' cluster makes possible, and that is known before
-//! a request is led anywhere.
+//! Checks of how fresh reads are: a promise that the servers' cluster makes possible, and that is known
+//! before a request is led anywhere.
 
 use std::collections::HashSet;
 
@@ -11,32 +11,35 @@ use crate::config::{
     schema::{Config, Consistency, Protocol, Route},
 };
 
-/// Listeners and routes that promise to show certain writes, before servers of which it is not known what they
-/// have; and routes that say it where it is too late, or for another protocol.
+/// Listeners and routes that promise to show certain writes, before servers of which it is not known what
+/// they have; and routes that say it where it is too late, or for another protocol.
 pub(super) fn unkept(config: &Config, index: &Index) -> Vec<Diagnostic> {
     let mut diagnostics = Vec::new();
     for (listener, site) in config.listeners.iter().zip(&index.listeners) {
         if let Some(word) = listener.door.consistency {
             diagnostics.extend(unknown(config, site, word, &listener.route));
         }
-        let at_top = at_top(config, &listener.route);
-        for route in config.routes_below(&listener.route) {
-            let Route::One(One::ConsistencyRoute(said), child) = route else {
-                continue;
-            };
-            diagnostics.extend(unknown(config, site, said.word, child));
-            if listener.protocol != Protocol::MYSQL {
-                let problem = format!(
-                    "its route says how fresh reads are, and servers of {} are not asked for that",
-                    listener.protocol.0
-                );
-                let remedy = "take `consistency` away: it is for MySQL";
-                diagnostics.push(site.refuse(problem).with_remedy(remedy));
-            } else if !at_top.iter().any(|top| std::ptr::eq(*top, route)) {
-                let problem = "`consistency` stands below a route that looks at statements";
-                let remedy = "put it at the top of the listener's route, or below `by_user` and `by_schema`";
-                diagnostics.push(site.refuse(problem.to_owned()).with_remedy(remedy));
-            }
+        let said = config.routes_below(&listener.route).into_iter();
+        let said: Vec<_> = said
+            .filter_map(|route| match route {
+                Route::One(One::ConsistencyRoute(said), child) => Some((said.level, child)),
+                _ => None,
+            })
+            .collect();
+        for (word, child) in &said {
+            diagnostics.extend(unknown(config, site, *word, child));
+        }
+        if listener.protocol != Protocol::MYSQL && !said.is_empty() {
+            let problem = format!(
+                "its route says how fresh reads are, and servers of {} are not asked for that",
+                listener.protocol.0
+            );
+            let remedy = "take `consistency` away: it is for MySQL";
+            diagnostics.push(site.refuse(problem).with_remedy(remedy));
+        } else if let Some(above) = comes_too_late(config, &listener.route) {
+            let problem = format!("`consistency` stands below `{above}`, which is asked too late for it");
+            let remedy = "put it at the top of the listener's route, or below `by_user` and `by_schema`";
+            diagnostics.push(site.refuse(problem).with_remedy(remedy));
         }
     }
     diagnostics
@@ -56,17 +59,24 @@ fn unknown(config: &Config, site: &Site, word: Consistency, route: &Route) -> Op
     Some(site.refuse(problem).with_remedy(remedy))
 }
 
-/// The routes that a request meets before any that looks at it.
-fn at_top<'a>(config: &'a Config, route: &'a Route) -> Vec<&'a Route> {
-    let (mut pending, mut seen, mut found) = (vec![route], HashSet::new(), Vec::new());
-    while let Some(route) = pending.pop() {
-        found.push(route);
-        match route {
-            Route::Named(name) if seen.insert(name) => pending.extend(config.routes.get(name)),
-            Route::One(One::ConsistencyRoute(_), child) => pending.push(child),
-            Route::Keyed(keyed, ..) if keyed.of_login().is_some() => pending.extend(route.children()),
-            _ => {}
-        }
+/// The route, if there is one, above which a route that says how fresh reads are should stand: it looks at
+/// statements, or may answer them itself.
+fn comes_too_late(config: &Config, route: &Route) -> Option<&'static str> {
+    let (mut pending, mut seen) = (vec![(route, None)], HashSet::new());
+    while let Some((route, above)) = pending.pop() {
+        let below = match route {
+            // What has a name may stand in both places.
+            Route::Named(name) if seen.insert((name, above)) => {
+                pending.extend(config.routes.get(name).map(|route| (route, above)));
+                continue;
+            }
+            Route::Named(_) => continue,
+            Route::One(One::ConsistencyRoute(_), _) if above.is_some() => return above,
+            Route::One(One::ConsistencyRoute(_), _) => None,
+            Route::Keyed(keyed, ..) if keyed.of_login().is_some() => above,
+            other => above.or(other.name()),
+        };
+        pending.extend(route.children().into_iter().map(|child| (child, below)));
     }
-    found
+    None
 }

@@ -8,7 +8,7 @@ use super::{
 use crate::config::{form::Word, section::section};
 
 /// How fresh reads are.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Consistency {
     /// They see whatever any server had acknowledged before.
     #[default]
@@ -37,7 +37,7 @@ impl Consistency {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ConsistencyRoute {
     /// How fresh.
-    pub word: Consistency,
+    pub level: Consistency,
 }
 
 impl Spec for ConsistencyRoute {
@@ -46,9 +46,10 @@ impl Spec for ConsistencyRoute {
 
 pub(super) const CONSISTENCY: Handle = handle! {
     /// Says how fresh reads of MySQL are that go to its child, whatever the listener or the user says. It
-    /// stands at the top of a listener's routes, or below `by_user` and `by_schema`.
+    /// stands at the top of a listener's route, or below `by_user`, `by_schema` and other ones of its kind, of
+    /// which the innermost counts.
     ConsistencyRoute::NAME, ConsistencyKeys => |keys: ConsistencyKeys| {
-        Route::one(ConsistencyRoute { word: keys.word }, keys.child)
+        Route::one(ConsistencyRoute { level: keys.level }, keys.child)
     }
 };
 
@@ -58,6 +59,6 @@ section! {
         /// The route for the statements.
         child: RouteForm,
         /// How fresh reads are.
-        word: Word<Consistency>,
+        level: Word<Consistency>,
     }
 }

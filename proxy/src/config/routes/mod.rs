@@ -5,8 +5,9 @@
 //!
 //! * `leaves`: routes that ask one server, or none; `choices`: one child of several
 //! * `gathers`: all children; `failovers`: another child after an error, by a `policy`
-//! * `keyed`: the child for a key, a command or a login; `consistency`: how fresh its reads are; `keys`: changed keys and expiry times; `splits`:
+//! * `keyed`: the child for a key, a command or a login; `keys`: changed keys and expiry times; `splits`:
 //!   several copies of a key
+//! * `consistency`: how fresh reads are
 //! * `migrations`: from one set of servers to another; `caches`: two caches, and large values
 //! * `limits`, `shadows`, `records` (what is written down), `faults`
 //! * `near`, `near_rule`, `origin`: kept replies, and where they come from

@@ -12,6 +12,7 @@ mod near;
 mod near_rules;
 mod pool;
 mod reply_style;
+mod route_words;
 mod secret;
 mod server;
 mod socket;
@@ -34,6 +35,7 @@ pub use self::{
     near::{NearCache, NearKept, Scripts},
     pool::{Eject, EjectBy, KeepAlive, OneWriter, Pool, Rejoin, Replicated},
     reply_style::ReplyStyle,
+    route_words::RouteWords,
     secret::Secret,
     server::Server,
     socket::SocketOptions,

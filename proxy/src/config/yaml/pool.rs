@@ -204,10 +204,11 @@ section! {
         /// Whether a server serves that brings another one up to date.
         donors: Word<Donors> = Donors::Wait,
         /// The number of proxies through which applications use the servers. With 1, which nothing else may
-        /// write past, `consistency` is `causal` by default. While another proxy is seen, `causal` reads are `strict`.
+        /// write past, `consistency` is `causal` by default. While another proxy is seen, `causal` reads are
+        /// `strict`.
         proxies: Optional<Count<1>>,
-        /// How fresh reads are, where a listener says nothing: `strict` by default. It counts if all pools say the same
-        /// to which the listener's route leads; otherwise reads are `strict`.
+        /// How fresh reads are, where no listener, user or route says it: `strict` by default. It counts if all
+        /// pools say the same to which the listener's route leads; otherwise reads are `strict`.
         consistency: Optional<Word<Consistency>>,
         /// Time for which a read waits for a reader that has what the read must see. After that it goes to the
         /// writer.

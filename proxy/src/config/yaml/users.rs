@@ -27,7 +27,7 @@ section! {
         /// The most clients of this process that may be this user at a time. Further ones are answered with
         /// error 1203. Without it there is no limit.
         clients: Optional<Count<1>>,
-        /// How fresh the user's reads are, whatever the listener says.
+        /// How fresh the user's reads are, whatever the listener says. A route that says it counts for more.
         consistency: Optional<Word<Consistency>>,
     }
 }

@@ -50,10 +50,8 @@ fn say_consistency(proxy: &Proxy) {
         if let Some((word, why)) = config.consistency_at(listener) {
             tracing::info!(address = %listener.address, why, "reads are `{}`", word.name());
         }
-        for (of, word) in config.consistency_by_routes(&listener.route) {
-            if !of.is_empty() {
-                tracing::info!(address = %listener.address, of, "reads are `{}` by a route", word.name());
-            }
+        for (of, word) in config.route_words(&listener.route).told() {
+            tracing::info!(address = %listener.address, of, "reads are `{}` by a route", word.name());
         }
     }
 }

@@ -30,8 +30,8 @@ use super::{
     words::{begins_read_only, shows, used},
 };
 use crate::protocol::{
-    Admission, AdmissionContext, ClientSide, Consistency, ConsistencyByLogin, Control, Declared, Failed,
-    Fate, Plan, Replier, Retention, Role, ServerAnswer, Session, StateSlot,
+    Admission, AdmissionContext, ClientSide, Consistency, Control, Declared, Failed, Fate, Plan, Replier,
+    Retention, Role, ServerAnswer, Session, StateSlot,
 };
 
 impl ClientSide for Mysql {
@@ -103,9 +103,9 @@ impl ClientSide for Mysql {
         let consistency = hint
             .consistency
             .or(client.consistency)
-            .or_else(|| match declared.consistency {
-                ConsistencyByLogin::Unsaid => None,
-                said => said.of(self.user(session), &client.settings.schema),
+            .or_else(|| {
+                let words = declared.consistency?;
+                words.of(self.user(session), &client.settings.schema)
             })
             .unwrap_or(client.door.consistency);
         // What the statement itself would have to wait for waits for nothing at a server.

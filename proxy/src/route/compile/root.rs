@@ -6,7 +6,7 @@ use super::{CompileError, consistency, maker::Maker, spoken};
 use crate::{
     config::{
         routes::Keyed,
-        schema::{self, Consistency, KnownUsers, PlainLogins, Reads, Route, Writes},
+        schema::{self, Consistency, KnownUsers, PlainLogins, Reads, Route, RouteWords, Writes},
     },
     protocol::{Access, Accounts, Door, OneSecret, ReplyStyle, Terms},
     route::tree::{Greeting, Leaf, Node, Root, Wait},
@@ -31,7 +31,7 @@ impl Maker<'_, '_> {
                         .protocol
                         .with_reply_style(reply_style(listener.reply_style))
                         .or_else(|| {
-                            let word = config.consistency_at(listener).map(|(word, _)| word);
+                            let word = config.usual_consistency(listener).map(|(word, _)| word);
                             let door = door(listener.door, word.unwrap_or_default());
                             spoken.protocol.behind(door)
                         }),
@@ -67,9 +67,9 @@ impl Maker<'_, '_> {
             tls,
             password_key,
             realm: listener.map_or_else(Default::default, |listener| realm(config, listener)),
-            consistency: listener.map_or_else(Default::default, |listener| {
-                consistency::by_login(config, &listener.route)
-            }),
+            words: listener
+                .map(|listener| config.route_words(&listener.route))
+                .filter(|words| **words != RouteWords::Unsaid),
             is_local: address.starts_with("unix:"),
             greeting: Greeting::new(listener.and_then(|listener| listener.server_version.as_deref())),
             spoken,

@@ -1,5 +1,5 @@
 //! consistency: how fresh the reads below it are. Which word holds is known before a request walks the tree
-//! (`ConsistencyByLogin`), so that the node changes nothing: it is there for whoever asks for a way.
+//! (`RouteWords`), so that the node changes nothing: it is there for whoever asks for a way.
 
 use proxima_wire::message::Request;
 
@@ -42,7 +42,7 @@ impl Wrap for Consistency {
 impl<'a> Build<'a, &'a Route> for routes::ConsistencyRoute {
     fn build(&'a self, child: &'a Route, maker: &mut Maker<'_, 'a>) -> Result<NodeId, CompileError> {
         let child = maker.node(child)?;
-        let word = self.word.name();
+        let word = self.level.name();
         Ok(maker.wrap(Consistency { word }, child))
     }
 }

@@ -17,7 +17,7 @@ use proxima_wire::{hash::Distribution, message::Class};
 
 use super::{FleetPool, StatefulPool, order::Order};
 use crate::{
-    config::schema::ErrorReply,
+    config::schema::{ErrorReply, RouteWords},
     copies::Snapshot,
     members::{Locality, Member, MemberId},
     near::{Near, Rules},
@@ -167,8 +167,8 @@ pub(super) struct Root {
     pub(super) password_key: Option<Arc<PasswordKey>>,
     /// The pools to which it leads, in one word; and whether the schema of a client chooses among them.
     pub(super) realm: (Box<str>, bool),
-    /// How fresh reads are, by the routes at its top.
-    pub(super) consistency: ConsistencyByLogin,
+    /// How fresh reads are by the routes at its top. `None`: they do not say it.
+    pub(super) words: Option<Arc<RouteWords>>,
     /// It is a Unix socket: nobody else reads what its clients say.
     pub(super) is_local: bool,
     /// What its clients are greeted with.
@@ -293,11 +293,10 @@ impl Tree {
 
     /// What the configuration declares for the clients of listener number `listener`.
     pub fn declared(&self, listener: usize) -> Declared<'_> {
-        const UNSAID: &ConsistencyByLogin = &ConsistencyByLogin::Unsaid;
-        let root = self.roots.get(listener);
+        let words = self.roots.get(listener).and_then(|root| root.words.as_deref());
         Declared {
             commands: &self.declared,
-            consistency: root.map_or(UNSAID, |root| &root.consistency),
+            consistency: words.map(|words| words as &dyn ConsistencyByLogin),
         }
     }
 
