@@ -2,6 +2,7 @@
 cluster say how they are, so that it shows which of them has taken a statement."""
 
 import contextlib
+import struct
 import threading
 import time
 
@@ -12,7 +13,7 @@ from harness import mysql_raw as raw
 from harness import until
 from harness.mysql_between import Between, Losing, galera
 from harness.mysql_between import error as error_packet
-from harness.mysql_raw import DEPRECATE_EOF, PLAIN, SESSION_TRACK, Connection
+from harness.mysql_raw import DEPRECATE_EOF, EXECUTE, PLAIN, PREPARE, SESSION_TRACK, Connection
 from harness.split import clustered, connect, error, rows, telling, value
 
 pytestmark = pytest.mark.either_io
@@ -89,6 +90,20 @@ def test_a_write_that_a_read_hides_is_at_the_writer_and_no_reader_takes_it(befor
         assert value(client, WHO) == "second"
     assert written(mysql_pair[1], name) == []
     assert written(mysql_pair[0], name) == [(9,), (9,)]
+
+
+@pytest.mark.parametrize(
+    "keys", [{}, {"writer_reads": True, "consistency": "eventual"}], ids=["alone", "beside"]
+)
+def test_a_read_at_the_writer_may_change_its_session(before, healthy, name, keys):
+    """It is not run again, as there is no other server that could, and the session keeps what it has set."""
+    nodes = healthy()[: 2 if keys else 1]
+    proxy = before(*nodes, galera=keys or True)
+    with connect(proxy.address, database=name) as client:
+        for _ in range(6):
+            assert value(client, "SELECT sets()") == 1
+            assert value(client, "SELECT @x") == "secret"
+            rows(client, "SET @x = NULL")
 
 
 @pytest.mark.parametrize("alone", [False, True], ids=["with-a-reader", "alone"])
@@ -191,6 +206,26 @@ def test_a_text_of_several_reads_that_do_more_has_its_own_results_alone(
             reply = client.query(f"SELECT 'answer {place}'")
             assert f"answer {place}".encode() in reply, raw.shown(reply)
     assert written(mysql_pair[1], name) == []
+
+
+@pytest.mark.parametrize(
+    "capabilities", [PLAIN, PLAIN | DEPRECATE_EOF, PLAIN | DEPRECATE_EOF | SESSION_TRACK]
+)
+def test_a_statement_that_was_prepared_in_another_schema_has_one_whole_reply(
+    before, healthy, name, capabilities
+):
+    """Its server goes to that schema and back, and says that something has changed, without saying what."""
+    proxy = before(*healthy(), galera={"consistency": "eventual"})
+    with Connection(proxy.address, capabilities=capabilities) as client:
+        number = struct.unpack_from("<I", client.ask(PREPARE, f"SELECT name FROM {name}.who"), 5)[0]
+        execute = struct.pack("<IBI", number, 0, 1)
+        until(lambda: b"second" in client.ask(EXECUTE, execute), "the second server is read")
+        assert client.query(f"USE {name}")[4] == 0
+        for place in range(3):
+            reply = client.ask(EXECUTE, execute)
+            assert b"second" in reply or b"first" in reply, raw.shown(reply)
+            reply = client.query(f"SELECT 'answer {place}'")
+            assert f"answer {place}".encode() in reply, raw.shown(reply)
 
 
 class Changing:

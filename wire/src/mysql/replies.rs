@@ -108,6 +108,9 @@ pub fn find<'a>(
         let Some(payload) = payload.get(..header.len as usize) else {
             return Ok(at.wait(parse));
         };
+        // What the end of definitions tells was so before the statement ran, and the end of its rows tells it
+        // again, with what the statement has changed.
+        let is_before = matches!(at.stage, Stage::DefinitionsEnd(_));
         let (stage, event) = at.stage.understood(role, payload, false, capabilities)?;
         at.count(header)?;
         at.stage = stage;
@@ -117,7 +120,7 @@ pub fn find<'a>(
             let len = at.seen;
             return Ok(ReplyPart::Last { len, end, event });
         }
-        if is_telling(&event) {
+        if !is_before && is_telling(&event) {
             let part = at.part(parse);
             return Ok(match part {
                 ReplyPart::Part { len, .. } => ReplyPart::Part { len, end },

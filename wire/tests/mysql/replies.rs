@@ -1,8 +1,11 @@
 //! Where replies end, and what they say.
 
-use proxima_wire::mysql::{
-    Capabilities, ErrPacket, Event, Fault, LONGEST_CONTROL, OkPacket, ReplyReader, Shape, Status, Tracker,
-    Trackers,
+use proxima_wire::{
+    message::Parse,
+    mysql::{
+        Capabilities, EofPacket, ErrPacket, Event, Fault, LONGEST_CONTROL, OkPacket, ReplyPart, ReplyReader,
+        Shape, Status, Tracker, Trackers, find,
+    },
 };
 
 use crate::{
@@ -386,6 +389,22 @@ fn an_ok_packet_that_is_longer_than_what_is_kept_is_cut_for_any_split() {
         }
         assert_eq!(last, Some((5, true, 0, true)), "in pieces of {size}");
     }
+}
+
+#[test]
+fn a_change_that_was_there_before_the_rows_is_told_behind_them() {
+    let changed = EofPacket {
+        warnings: 0,
+        status: Status::SESSION_CHANGED,
+    };
+    let mut bytes = b"\x01\0\0\x01\x01\x06\0\0\x02\x03def\x01a".to_vec();
+    changed.append(3, &mut bytes);
+    bytes.extend_from_slice(b"\x02\0\0\x04\x01a");
+    changed.append(5, &mut bytes);
+    let mut parse = Parse::default();
+    let found = find(&mut parse, Shape::Results, PLAIN, Some(1), &bytes).unwrap();
+    let (len, end, event) = (bytes.len() as u32, 9, Event::Eof(changed));
+    assert_eq!(found, ReplyPart::Last { len, end, event });
 }
 
 #[test]

@@ -62,7 +62,8 @@ impl<'a> ReplyEnd<'a> {
         }
     }
 
-    /// Is this the reply from its first packet to its last?
+    /// Is this the reply from its first packet to its last? A part that is not the last one ends with a packet
+    /// which says that another result follows.
     pub(super) fn is_whole(&self) -> bool {
         self.bytes.get(3) == Some(&1) && !self.goes_on()
     }
