@@ -90,8 +90,8 @@ impl Finding {
             lost: missing.max(u64::from(is_old)),
             twice: applied.map(more),
             words: format!(
-                "{place} has version {version}{counted} and should have version {} or a newer one: {} of {} versions \
-                 were acknowledged",
+                "{place} has version {version}{counted} and should have version {} or a newer one: {} of {} \
+                 versions were acknowledged",
                 account.newest, account.acknowledged, account.sent
             ),
         }

@@ -148,6 +148,10 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
         counts.acknowledged_writes,
         counts.hits
     );
+    ensure!(
+        audit.is_none_or(|audit| audit.unread_keys < u64::from(options.keys)),
+        "no key could be read at the end: whether acknowledged writes are lost is not known"
+    );
     Ok(ExitCode::SUCCESS)
 }
 

@@ -37,10 +37,10 @@ const LONGEST_TABLE_PREFIX: usize = 40;
 /// it, as in an application that keeps the copies itself: each of them then has data of its own.
 ///
 /// --connections says on which connection a request goes. With `own` each writer and each reader has one to
-/// each address. With `same` there are --writers and no readers: each writes its own keys and reads them, over
-/// one connection to one address (to all of --write with --write-all), as one session. With `pool` all clients
-/// take a connection for one request out of a pool of --pool, and give it back: a read has hardly ever the
-/// connection of the write before it.
+/// each address. With `same` there are --writers and no readers: each writes its own keys and reads them,
+/// over one connection to one address (to all of --write with --write-all), as one session. With `pool` all
+/// clients take a connection for one request out of a pool of --pool, and give it back: a read has hardly
+/// ever the connection of the write before it.
 ///
 /// Before the clock starts, the first version is set at every address of both lists. So a copy that no write
 /// reaches is found stale, rather than empty. Half of the reads ask for the key that was acknowledged last,
@@ -49,8 +49,8 @@ const LONGEST_TABLE_PREFIX: usize = 40;
 /// Keys have a new name in each run and expire by themselves after --ttl. In MySQL they are in the database
 /// `proxima_bench`, where the user `app` (password `secret`) may make tables: with `--as rows` each key has a
 /// row of the table `stale`, with `--as tables` a table of its own, whose comment is the value. Writes of it
-/// are DDL (ALTER TABLE), and reads are SHOW CREATE TABLE. All of them are deleted at the end of the run. With
-/// `--protocol mysql-prepared` each connection prepares its statements once.
+/// are DDL (ALTER TABLE), and reads are SHOW CREATE TABLE. All of them are deleted at the end of the run.
+/// With `--protocol mysql-prepared` each connection prepares its statements once.
 ///
 /// A read goes backwards that brings an older version than one that its connection has read before, or was
 /// told that it has written. Such reads are counted, stale or not.
@@ -59,18 +59,20 @@ const LONGEST_TABLE_PREFIX: usize = 40;
 /// another one comes back, it is counted as a reply of another client.
 ///
 /// At the end, when nobody writes any more, every key of MySQL is read at every address until it has what was
-/// acknowledged, for --timeout at most. An acknowledged write is lost if the row has counted fewer writes than
-/// were acknowledged, or has an older version than the newest of them. A write is applied twice if the row has
-/// counted more than were sent, or if a write has found its own version there. A write that was refused or
-/// never answered may be applied once, or not. Tables count nothing: there only the newest version of a key
-/// can be found lost. A key is counted where it is worst, and one that could not be read is counted apart.
+/// acknowledged, for --timeout at most. An acknowledged write is lost if the row has counted fewer writes
+/// than were acknowledged, or has an older version than the newest of them. A write is applied twice if the
+/// row has counted more than were sent, or if a write has found its own version there. A write that was
+/// refused or never answered may be applied once, or not. Tables count nothing: there only the newest version
+/// of a key can be found lost. A key is counted where it is worst, and one that could not be read is counted
+/// apart.
 ///
 /// The longest spell is the longest time, from the beginning of a write that failed, in which no write to the
 /// same key was acknowledged. Ctrl-C ends the run early, with its report.
 ///
 /// Exit code: 0; 1 when a read was stale, a reply was another client's, an acknowledged write was lost, a
 /// write was applied twice, or a value was not as it was written; 2 when the run could not be made, or has
-/// shown nothing because no write was acknowledged or no read has found anything.
+/// shown nothing because no write was acknowledged, no read has found anything, or no key of MySQL could be
+/// read at the end.
 #[derive(Args, Clone, Debug, Serialize)]
 #[command(
     args_override_self = true,

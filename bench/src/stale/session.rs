@@ -4,8 +4,8 @@ use rand::{RngExt, SeedableRng, rngs::SmallRng};
 
 use super::{Run, reader, writer};
 
-/// Writes a key and reads one, in turn, until the run is over: the key that it has just written, or any of its
-/// own.
+/// Writes a key and reads one, in turn, until the run is over: the key that it has just written, or any of
+/// its own.
 pub(super) fn run(run: &Run<'_>, number: u32) {
     let options = run.options;
     let pools = run.pools();
