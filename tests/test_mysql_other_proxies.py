@@ -66,7 +66,8 @@ def test_the_only_proxy_reads_causally_without_being_told(galera_alone, before):
 
 @pytest.mark.parametrize("keys", [True, {"proxies": 1}], ids=["says nothing", "says the same"])
 def test_a_second_proxy_makes_reads_strict_until_it_is_gone(galera_alone, before, beside, keys):
-    first = before(galera_alone, galera={"proxies": 1}, listeners=[{"consistency": "causal"}])
+    route = {"route": {"consistency": {"child": "db", "level": "causal"}}}
+    first = before(galera_alone, galera={"proxies": 1}, listeners=[{"consistency": "causal"}, route])
     is_alone(first)
     second = beside(galera_alone, galera=keys)
     until(lambda: others(first) == 1, "the first sees the second")
@@ -74,11 +75,16 @@ def test_a_second_proxy_makes_reads_strict_until_it_is_gone(galera_alone, before
     assert "`causal` reads are `strict` for now" in first.proxy.log()
     assert "a `causal` read is `strict` here: another proxy uses" in explained(first)
     already = clocked(first)
-    with second.connect() as writing, first.connect() as reading, first.connect(4) as listener:
+    with (
+        second.connect() as writing,
+        first.connect() as reading,
+        first.connect(4) as listener,
+        first.connect(5) as routed,
+    ):
         for value in range(1, READS):
             writing.query(f"UPDATE t SET a = {value}")
-            # However the word is said: by the pool's default, by a hint, by the session, by the listener.
-            match value % 4:
+            # However the word is said: by the pool's default, a hint, the session, the listener, or a route.
+            match value % 5:
                 case 0:
                     read = rows(reading, "SELECT a FROM t")
                 case 1:
@@ -89,6 +95,8 @@ def test_a_second_proxy_makes_reads_strict_until_it_is_gone(galera_alone, before
                     reading.query("SET @proxima_consistency = DEFAULT")
                 case 3:
                     read = rows(listener, "SELECT a FROM t")
+                case 4:
+                    read = rows(routed, "SELECT a FROM t")
             assert read == ((value,),)
         # What shows tables waits for nothing at a reader.
         writer = first.writer()

@@ -1,10 +1,12 @@
 """A route that says how fresh the reads are of the schemas and users that it serves."""
 
+import struct
 from urllib.parse import quote
 
 import pytest
 
 from harness.galera import rows
+from harness.mysql_raw import EXECUTE, PREPARE, Connection, change_user, packets
 
 pytestmark = [pytest.mark.either_io, pytest.mark.timeout(300)]
 
@@ -47,16 +49,21 @@ def test_explain_tells_the_word_of_the_route(galera, door):
     assert word(door, read, user="app", schema=name) == "causal", "the route of the user stands above"
     hint = "/* proxima: consistency=session */ SELECT 1"
     assert word(door, hint, schema=name) == "session", "a hint counts for more"
+    _, text = door.proxy.http(f"/explain?listener={ROUTED}&sql=SELECT+1&schema={name}")
+    assert "consistency: reads are `eventual`" in text, "the route says that it was it"
 
 
-def is_read_at_a_reader(door, client):
+def is_read_at_a_reader(door, client, ask=None):
     """A statement that shows tables goes to a reader by every word but `strict`."""
 
     def counted():
         return door.proxy.metric("pool_reads_total", pool="db", role="reader")
 
     before = counted()
-    client.query(f"SHOW TABLES FROM {door.account.name}")
+    if ask:
+        ask()
+    else:
+        client.query(f"SHOW TABLES FROM {door.account.name}")
     return counted() > before
 
 
@@ -83,3 +90,54 @@ def test_a_reload_changes_the_word_of_sessions_that_are_there(galera, before):
             door.proxy.write(door.proxy.config)
             assert door.proxy.reload()[0] == 200
             assert is_read_at_a_reader(door, client) == is_old
+
+
+def test_users_whom_the_servers_know_have_the_word_of_their_route(galera, before):
+    route = {"by_user": {"users": {galera.account.name: says("session")}, "default": "db"}}
+    listener = {"route": route, "consistency": "strict", "users": "server"}
+    door = before(galera, listeners=[listener], galera=ANYWHERE)
+    with door.connect(ROUTED) as client:
+        assert is_read_at_a_reader(door, client)
+
+
+def test_a_prepared_statement_has_the_word_of_the_schema_that_is_used_now(galera, door):
+    name, password = galera.account.name, galera.account.password
+    with Connection(door.proxy.addresses[ROUTED], name, password) as client:
+        number = struct.unpack_from("<I", client.ask(PREPARE, f"SHOW TABLES FROM {name}"), 5)[0]
+
+        def executes():
+            reply = client.ask(EXECUTE, struct.pack("<IBI", number, 0, 1))
+            assert reply[4] != 0xFF, reply
+
+        assert not is_read_at_a_reader(door, None, executes)
+        assert client.query(f"USE {name}")[4] == 0
+        assert is_read_at_a_reader(door, None, executes)
+
+
+def test_what_comes_in_one_write_behind_use_has_the_word_of_its_schema(galera, door):
+    name, password = galera.account.name, galera.account.password
+    with Connection(door.proxy.addresses[ROUTED], name, password) as client:
+        texts = [f"USE {name}", f"SHOW TABLES FROM {name}"]
+
+        def asks():
+            client.send(b"".join(packets(b"\3" + text.encode()) for text in texts))
+            assert client.reply()[4] == 0
+            assert client.reply()[4] != 0xFF
+
+        assert is_read_at_a_reader(door, None, asks)
+
+
+def test_who_becomes_another_user_has_that_ones_word(galera, door):
+    name, password = galera.account.name, galera.account.password
+    show = f"SHOW TABLES FROM {name}"
+    galera.nodes[0].run(
+        "CREATE USER IF NOT EXISTS app IDENTIFIED BY 'secret'", f"GRANT SELECT ON {name}.* TO app"
+    )
+    for node in galera.nodes:
+        assert node.barrier(), f"{node.name} knows the user"
+    with Connection(door.proxy.addresses[ROUTED], name, password) as client:
+        assert not is_read_at_a_reader(door, None, lambda: client.query(show))
+        assert change_user(client, "app", "secret")[0] == 0
+        assert is_read_at_a_reader(door, None, lambda: client.query(show))
+        assert change_user(client, name, password)[0] == 0
+        assert not is_read_at_a_reader(door, None, lambda: client.query(show))

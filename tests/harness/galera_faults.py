@@ -117,25 +117,23 @@ def _second(door, cluster, start):
     second.proxy.stop()
 
 
-def _stop_all(cluster, last):
-    """Stops all servers, the one that takes writes at last: it has all."""
-    for node in [*(node for node in cluster.nodes if node is not last), last]:
+def _stop_all(door, cluster):
+    """Stops all servers, at last the one that takes writes, which is returned: it has all."""
+    name = door.writer()
+    *_, writer = nodes = sorted(cluster.nodes, key=lambda node: node.name == name)
+    for node in nodes:
         node.stop()
+    return writer
 
 
 def _down_and_up(door, cluster, start):
-    name = door.writer()
-    [writer] = [node for node in cluster.nodes if node.name == name]
-    _stop_all(cluster, writer)
-    writer.start()
+    _stop_all(door, cluster).start()
     cluster.repair()
 
 
 def _made_anew(door, cluster, start):
     """The servers come back as another cluster, with the data that they had."""
-    name = door.writer()
-    [writer] = [node for node in cluster.nodes if node.name == name]
-    _stop_all(cluster, writer)
+    writer = _stop_all(door, cluster)
     for node in cluster.nodes:
         node.forget()
     writer.start()
