@@ -1,6 +1,6 @@
 #!/bin/bash
-# Restarts the servers of a Galera pool in turn, and no client sees an error: the readers from the last name to
-# the first, and the writer last, when another server takes the writes.
+# Restarts the servers of a Galera pool in turn, and no client sees an error: the readers from the last name
+# to the first, and the writer last, when another server takes the writes.
 #
 #   rolling.sh POOL COMMAND...
 #

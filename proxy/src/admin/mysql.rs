@@ -68,8 +68,8 @@ pub struct MysqlMember {
     pub queued: u64,
     /// Requests that it has not answered.
     pub waiting: u64,
-    /// The sessions that have a connection to it, by what binds them. Of very many those are counted that have
-    /// theirs longest.
+    /// The sessions that have a connection to it, by what binds them. Of very many those are counted that
+    /// have theirs longest.
     #[serde(default)]
     pub sessions: Vec<BoundSessions>,
 }

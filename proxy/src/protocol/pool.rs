@@ -197,7 +197,8 @@ pub struct OneWriter {
     pub read_age: Duration,
     /// Time for which a member is well before writes move back to it; `None`: they do not.
     pub failback: Option<Duration>,
-    /// How often a statement is given to the writer again that was rolled back by a conflict with another one.
+    /// How often a statement is given to the writer again that was rolled back by a conflict with another
+    /// one.
     pub conflict_retries: u32,
     /// Is this proxy said to be the only one? Then reads are [`Strict`](super::Consistency::Strict) in place
     /// of `Causal` while another one is seen.

@@ -7,8 +7,8 @@ use proxima::members::QuotaWish;
 use crate::world::{World, world_of};
 
 /// Four connections, of which each of the two workers of a world may always have two.
-const FOUR: &str = "pools: {p: {protocol: redis, servers: [{address: 10.0.0.1:1, name: a}], dedicated: {total: 4}}}\n\
-     listeners: [{address: \"127.0.0.1:1\", protocol: redis, route: p}]\n";
+const FOUR: &str = "pools:\n  p: {protocol: redis, servers: [{address: 10.0.0.1:1, name: a}], \
+     dedicated: {total: 4}}\nlisteners: [{address: \"127.0.0.1:1\", protocol: redis, route: p}]\n";
 const WAITS: &[u8] = b"*3\r\n$5\r\nBLPOP\r\n$1\r\nl\r\n$1\r\n0\r\n";
 const NONE: &[u8] = b"*-1\r\n";
 

@@ -46,8 +46,8 @@ impl Spec for ConsistencyRoute {
 
 pub(super) const CONSISTENCY: Handle = handle! {
     /// Says how fresh reads of MySQL are that go to its child, whatever the listener or the user says. It
-    /// stands at the top of a listener's route, or below `by_user`, `by_schema` and other ones of its kind, of
-    /// which the innermost counts.
+    /// stands at the top of a listener's route, or below `by_user`, `by_schema` and other ones of its kind,
+    /// of which the innermost counts.
     ConsistencyRoute::NAME, ConsistencyKeys => |keys: ConsistencyKeys| {
         Route::one(ConsistencyRoute { level: keys.level }, keys.child)
     }

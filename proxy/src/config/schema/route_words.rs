@@ -154,7 +154,7 @@ mod tests {
     /// The words of the route `r` in a configuration with these routes.
     fn words(routes: &str) -> Arc<RouteWords> {
         let text = format!(
-            "pools: {{db: {{protocol: mysql, servers: [\"h:1\"], user: u, password_env: HOME, galera: true}}}}\n\
+            "pools:\n  db: {{protocol: mysql, servers: [\"h:1\"], user: u, password_env: HOME, galera: true}}\n\
              routes: {{{routes}}}\n\
              listeners: [{{address: \"127.0.0.1:1\", protocol: mysql, users: server, route: r}}]\n"
         );

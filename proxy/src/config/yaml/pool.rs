@@ -193,8 +193,8 @@ section! {
         /// Names of servers (`wsrep_node_name`): the first usable one takes writes. Behind them come all others,
         /// by name, where `pxc-2` is before `pxc-10`.
         writer: List<Text> = Vec::new(),
-        /// Time for which a server that comes before the writer is well, by `writer` or by an operator's order, before
-        /// writes move back to it, without an error. `never`: they stay.
+        /// Time for which a server that comes before the writer is well, by `writer` or by an operator's
+        /// order, before writes move back to it, without an error. `never`: they stay.
         failback: Failback = OneWriter::DEFAULT.failback,
         /// Time for which statements wait while no server can take writes; after that they are answered as the
         /// servers answer them.
@@ -207,16 +207,16 @@ section! {
         /// write past, `consistency` is `causal` by default. While another proxy is seen, `causal` reads are
         /// `strict`.
         proxies: Optional<Count<1>>,
-        /// How fresh reads are, where no listener, user or route says it: `strict` by default. It counts if all
-        /// pools say the same to which the listener's route leads; otherwise reads are `strict`.
+        /// How fresh reads are, where no listener, user or route says it: `strict` by default. It counts if
+        /// all pools say the same to which the listener's route leads; otherwise reads are `strict`.
         consistency: Optional<Word<Consistency>>,
         /// Time for which a read waits for a reader that has what the read must see. After that it goes to the
         /// writer.
         read_wait: PositiveTime = OneWriter::DEFAULT.read_wait,
         /// The greatest age of what a read sees. A reader that has waited for the others longer ago is not asked.
         read_age: PositiveTime = OneWriter::DEFAULT.read_age,
-        /// How often a statement outside of a transaction runs again that was rolled back whole, by a deadlock, a
-        /// conflict with a write at another server, or a wait for a lock (errors 1213 and 1205).
+        /// How often a statement outside of a transaction runs again that was rolled back whole, by a
+        /// deadlock, a conflict with a write at another server, or a wait for a lock (errors 1213 and 1205).
         conflict_retries: Count<0, 2> = OneWriter::DEFAULT.conflict_retries,
     }
 }

@@ -156,8 +156,8 @@ section! {
         writes: Word<Writes> = Writes::Served,
         /// Where reads of MySQL go.
         reads: Word<Reads> = Reads::Readers,
-        /// How fresh reads of MySQL are, where no route and no user says it. Without it, as the pools say to which
-        /// its route leads (`galera.consistency`).
+        /// How fresh reads of MySQL are, where no route and no user says it. Without it, as the pools say to
+        /// which its route leads (`galera.consistency`).
         consistency: Optional<Word<Consistency>>,
         /// The version that clients of MySQL are greeted with before a server has told its own.
         server_version: Optional<Text>,
