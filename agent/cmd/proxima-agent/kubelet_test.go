@@ -28,9 +28,7 @@ func TestRealKubeletInAnEmulatedMachine(t *testing.T) {
 	if !soaking() {
 		t.Skip("skipped: for the long runs, make soak; building a kubelet takes minutes")
 	}
-	if out := lab.Emulate(t, "TestKubeletInTheMachine", lab.Options{Kubelet: true}); !strings.Contains(out, "--- PASS: TestKubeletInTheMachine") {
-		t.Fatal("the test in the machine did not pass")
-	}
+	lab.Emulate(t, "TestKubeletInTheMachine", lab.Options{Kubelet: true})
 }
 
 const podManifest = `apiVersion: v1

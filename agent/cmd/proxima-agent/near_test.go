@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -46,10 +45,7 @@ func proxyProgram(t *testing.T) string {
 func TestRealNearReadsInAnEmulatedMachine(t *testing.T) {
 	t.Parallel()
 	how := lab.Options{Network: true, Files: map[string]string{proxyProgram(t): proxyInGuest}}
-	out := lab.Emulate(t, "TestNearReadsInTheMachine", how)
-	if !strings.Contains(out, "--- PASS: TestNearReadsInTheMachine") {
-		t.Fatal("the test in the machine did not pass")
-	}
+	lab.Emulate(t, "TestNearReadsInTheMachine", how)
 }
 
 func TestNearReadsInTheMachine(t *testing.T) {
@@ -83,7 +79,8 @@ func TestNearReadsInTheMachine(t *testing.T) {
 			t.Logf("the proxy's log:\n%s", proxy.Log("proxima"))
 		}
 	}()
-	lab.Eventually(t, "the proxy serves", func() error { _, err := n.metric("proxima_agent_up"); return err })
+	lab.Eventually(t, "the agent has placed all", n.placed)
+	lab.Eventually(t, "the proxy reads the first copy, whoever asks", n.followsNobody)
 
 	without := n.share()
 	n.configure(true)
@@ -141,7 +138,9 @@ func (n *nearReads) configure(agent bool) {
 	if agent {
 		follows = "nodes: /run/proxima-agent/n.sock" // where this agent has it
 	}
-	changed := strings.NewReplacer("dns: memcached:11211", "servers: ["+strings.Join(servers, ", ")+"]", "nodes: agent", follows).Replace(string(text))
+	// A connection takes this machine more than half a second at times, after which the next copy would be read.
+	pool := "servers: [" + strings.Join(servers, ", ") + "], timeout: 5m, connect_timeout: 5m"
+	changed := strings.NewReplacer("dns: memcached:11211", pool, "nodes: agent", follows).Replace(string(text))
 	if strings.Contains(changed, "dns:") || strings.Contains(changed, "nodes: agent") {
 		n.t.Fatalf("the example is another than this test knows:\n%s", text)
 	}
@@ -194,20 +193,32 @@ func (n *nearReads) follows() error {
 	}
 	// What the agent tells now has reached the proxy.
 	for i, address := range n.servers {
-		answer, err := (&http.Client{Timeout: time.Minute}).Get(fmt.Sprintf("http://%s:9150/explain?key=k&from=%s", n.proxy, n.readers[i].Address()))
-		if err != nil {
+		if err := n.explains(i, "("+address+":11211) of pool copies: distance numa_node by agent"); err != nil {
 			return err
-		}
-		text, err := io.ReadAll(answer.Body)
-		answer.Body.Close()
-		if err != nil {
-			return err
-		}
-		if want := "(" + address + ":11211) of pool copies: distance numa_node by agent"; !strings.Contains(string(text), want) {
-			return fmt.Errorf("no %q in\n%s", want, text)
 		}
 	}
 	return nil
+}
+
+// followsNobody tells why the proxy does not read the first copy for every reader, as it does without an
+// agent once it is connected.
+func (n *nearReads) followsNobody() error {
+	first := "(" + n.servers[0] + ":11211) of pool copies: distance "
+	return errors.Join(n.explains(0, first), n.explains(1, first))
+}
+
+// explains tells why the proxy's explanation of this reader's reads does not contain a text.
+func (n *nearReads) explains(reader int, want string) error {
+	answer, err := (&http.Client{Timeout: time.Minute}).Get(fmt.Sprintf("http://%s:9150/explain?key=k&from=%s", n.proxy, n.readers[reader].Address()))
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err == nil && !strings.Contains(string(text), want) {
+		err = fmt.Errorf("no %q in\n%s", want, text)
+	}
+	return err
 }
 
 // pods are those that the agent tells of, by name.
@@ -260,6 +271,20 @@ func (n *nearReads) share() float64 {
 	return float64(near) / float64(reads*len(n.readers))
 }
 
+// placed tells which pod the agent has not on one NUMA node. A container that the kernel has only begun to
+// make has all CPUs for seconds in this machine: the agent doubts it, and pins it once more.
+func (n *nearReads) placed() error {
+	pods, err := n.pods()
+	for i := range n.servers {
+		for _, name := range []string{fmt.Sprint("memcached-", i+1), fmt.Sprint("reader-", i+1)} {
+			if containers := pods[name].Containers; err == nil && (len(containers) != 1 || len(containers[0].Nodes) != 1) {
+				err = fmt.Errorf("%s: %+v", name, pods[name])
+			}
+		}
+	}
+	return err
+}
+
 // known are the pods' NUMA nodes as the agent told them first.
 var known = map[string]string{}
 
@@ -267,13 +292,10 @@ func (n *nearReads) node(pod string) string {
 	n.t.Helper()
 	if _, told := known[pod]; !told {
 		pods, err := n.pods()
-		if err != nil || len(pods[pod].Containers) != 1 {
-			n.t.Fatalf("%s: %+v, %v", pod, pods[pod], err)
+		if err != nil || len(pods[pod].Containers) != 1 || len(pods[pod].Containers[0].Nodes) != 1 {
+			n.t.Fatalf("%s is not on one node: %+v, %v", pod, pods[pod], err)
 		}
 		known[pod] = fmt.Sprint(pods[pod].Containers[0].Nodes)
-		if slices.Contains([]string{"[]", "[0 1 2 3]"}, known[pod]) {
-			n.t.Fatalf("%s is not placed: %s", pod, known[pod])
-		}
 	}
 	return known[pod]
 }

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -123,9 +124,9 @@ StandardOutput=null
 ExecStart=/bin/sh -c "exec /run.sh test >/dev/console 2>&1"
 `
 
-// Emulate runs a test of the calling package in an emulated machine and returns what it printed. The machine
-// has containerd 1.7, runc and the packages that the other lanes have.
-func Emulate(t *testing.T, test string, how Options) string {
+// Emulate runs a test of the calling package in an emulated machine. The machine has containerd 1.7, runc and
+// the packages that the other lanes have.
+func Emulate(t *testing.T, test string, how Options) {
 	t.Helper()
 	prepare(t)
 	how.Patience = cmp.Or(how.Patience, patience)
@@ -199,7 +200,16 @@ func Emulate(t *testing.T, test string, how Options) string {
 	if hangs {
 		t.Fatalf("the emulated machine hangs; it has printed:\n%s", printed)
 	}
-	return strings.ReplaceAll(printed, "\r", "")
+	if !strings.Contains(printed, "--- PASS: "+test) {
+		t.Fatalf("the test in the machine did not pass; it said:\n%s", said(printed))
+	}
+}
+
+// said returns the last ten messages of a test's output, of each the first line. A test that did not pass prints
+// the logs of others at its end, which are long.
+func said(printed string) string {
+	lines := regexp.MustCompile(`(?m)^ +\w+\.go:\d+: .*`).FindAllString(strings.ReplaceAll(printed, "\r", ""), -1)
+	return strings.Join(lines[max(0, len(lines)-10):], "\n")
 }
 
 // emulate returns what the machine prints until it is off, or hangs.

@@ -29,3 +29,11 @@ func TestAMachineWhoseProcessorSpinsIsSilent(t *testing.T) {
 		}
 	}
 }
+
+func TestWhatATestInTheMachineSaidIsFoundBeforeTheLogs(t *testing.T) {
+	printed := "    near_test.go:88: reader-1: 50 reads\r\n    near_test.go:90: reader 2: \"0\"\r\n    runtime.go:190: containerd's last words:\r\n        time=\"x\" level=info\r\n"
+	const want = "    near_test.go:88: reader-1: 50 reads\n    near_test.go:90: reader 2: \"0\"\n    runtime.go:190: containerd's last words:"
+	if got := said(printed); got != want {
+		t.Errorf("%q", got)
+	}
+}
