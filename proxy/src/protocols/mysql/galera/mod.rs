@@ -169,8 +169,8 @@ impl PoolState for Galera {
         if writer.is_none() && (must_write || !self.nodes.has_reader()) {
             return true;
         }
-        // The writer that has rejected this, or another statement, may take writes no longer.
-        if is_doubtful && writer.is_some() && !(is_read && self.reading.has_candidate(asked, members)) {
+        // The writer that has rejected this, or another statement, may serve no longer.
+        if is_doubtful && writer.is_some() && !(is_read && self.reading.has_reader(asked, writer, members)) {
             return true;
         }
         // The server that has taken writes until now is asked for nothing.

@@ -105,6 +105,18 @@ impl Reading {
         writer.is_none() || has_time && candidates.any(|(_, member)| look.is_worth_waiting(&member))
     }
 
+    /// Has a reader what this read must see, so that the writer is not asked for it?
+    pub(super) fn has_reader(
+        &self,
+        asked: &PoolRequest<'_>,
+        writer: Option<usize>,
+        members: &dyn PoolMembers,
+    ) -> bool {
+        let look = Look::new(self, asked, writer, members);
+        let mut readers = look.candidates().filter(|(at, _)| writer != Some(*at));
+        readers.any(|(at, member)| look.has_all(at, &member))
+    }
+
     /// Does any server serve this read while no server takes writes?
     pub(super) fn has_candidate(&self, asked: &PoolRequest<'_>, members: &dyn PoolMembers) -> bool {
         Look::new(self, asked, None, members)
