@@ -140,7 +140,7 @@ def test_twemproxys_file_has_health_and_a_drain_file_by_options(
     """What the script behind xinetd and the file in /tmp did: at least two of three servers, or taken out."""
     servers = {"memcached": memcached, "redis": redis_server}[protocol].several(3)
     eject = {"auto_eject_hosts": True, "server_failure_limit": 1, "server_retry_timeout": 600_000}
-    # Its keys do not all go to one server, as similar ones may by the default hash.
+    # Some of its keys go to each server: similar ones may all go to one by the default hash.
     keys = {**eject, "hash": "md5"}
     pools = {
         "p": {"redis": protocol == "redis", **keys, "servers": [entry(server) for server in servers]},
@@ -161,8 +161,8 @@ def test_twemproxys_file_has_health_and_a_drain_file_by_options(
 
         def is_ejected():
             with proxy.raw() as client:
-                for number in range(20):
-                    client.send(lines % (b"k%02d" % number))
+                for number in range(200):
+                    client.send(lines % (b"%03d" % number))
                     client.line()
             return proxy.member(server.address)["state"] == "ejected"
 
