@@ -4,6 +4,7 @@ that is, and answers in its place, so that it shows how often a statement has co
 import contextlib
 import itertools
 import struct
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -18,6 +19,8 @@ pytestmark = pytest.mark.either_io
 
 REJECTS = (1047, "WSREP has not yet prepared node for application use")
 TAKES_NO_WRITES = (1290, "The MariaDB server is running with the --read-only option")
+STATUS, BARRIER = b"SHOW GLOBAL STATUS WHERE", b"SET SESSION wsrep_sync_wait = 1; SELECT 1"
+"""The questions by which a proxy knows how a server is, and what it has."""
 MOST = 3
 """How often servers may reject a statement before its client is told."""
 
@@ -111,10 +114,12 @@ def name(mysql_pair):
 
 
 class Says:
-    """A server that answers a marked statement so, `count` times; and tells how often it came."""
+    """A server that answers a marked statement so, `count` times; and tells how often it came. Texts with one
+    of the parts in `late` have no answer before those are taken back."""
 
     def __init__(self, server, name):
         self.real, self.node_says, self._name = server, {}, name
+        self.late = set()
         self.begin(None, 0)
         self.relay = Between(server.address, self._answers)
         self.address = self.relay.address
@@ -124,6 +129,9 @@ class Says:
         self._command = COMMANDS.get(kind, QUERY)
 
     def _answers(self, packet):
+        for part in set(self.late):
+            if part in packet:
+                until(lambda: part not in self.late, "it is answered")
         return galera(self._name, self._answer, **self.node_says)(packet)
 
     def _answer(self, packet):
@@ -265,6 +273,28 @@ def test_what_a_writer_has_rejected_runs_at_the_next_one(before, mysql_pair, say
             found.append(value(direct, count))
     assert found == [6, 12], "nothing is lost, and nothing twice"
     assert second.came == 12
+
+
+def test_a_read_waits_until_it_is_known_whether_the_writer_still_serves(before, says, name):
+    """No reader has all that it must see, and the writer rejects it without having said what is wrong."""
+    proxy = before(*says, consistency="causal", read_age="60s")
+    first, second = says
+    with connect(proxy.address, database=name) as client, ThreadPoolExecutor(1) as threads:
+        until(lambda: value(client, "SELECT name FROM who") == "second", "the second server is read")
+        second.late.add(BARRIER)
+        rows(client, "INSERT INTO t (a) VALUES (1)")
+        assert value(client, "SELECT name FROM who") == "first"
+        first.late.add(STATUS)
+        first.begin(REJECTS, 1_000_000)
+        reading = threads.submit(error, client, "SELECT 'marked' FROM who")
+        until(lambda: first.came, "the writer has rejected it")
+        # The time in which it would be rejected as often as its client is told of.
+        time.sleep(0.5)
+        first.begin(None, 0)
+        first.late.clear()
+        assert reading.result() is None
+        assert first.came == 1, "it was asked again when its status said that it serves"
+        second.late.clear()
 
 
 def test_a_client_whose_routine_says_that_its_server_serves_no_longer_holds_up_nobody_else(
