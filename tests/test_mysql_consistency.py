@@ -4,6 +4,7 @@ import contextlib
 import json
 import subprocess
 import time
+from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import quote
 
 import pymysql
@@ -50,6 +51,14 @@ def fresh(galera, before):
 @pytest.fixture
 def patient(galera, before):
     return with_words(galera, before, **PATIENT)
+
+
+BEHIND = [
+    ["/* proxima: member=writer */ SELECT a FROM t"],
+    ["SELECT a FROM t FOR UPDATE"],
+    ["BEGIN", "SELECT a FROM t"],
+]
+"""Ways to read at the writer, each with the statements for it."""
 
 
 def listener(word):
@@ -167,6 +176,32 @@ def test_what_a_session_has_read_at_the_writer_no_reader_lacks(fresh):
             writer.query(f"UPDATE t SET a = {value}")
             assert rows(reader, "/* proxima: member=writer */ SELECT a FROM t") == ((value,),)
             assert rows(reader, "SELECT a FROM t") == ((value,),)
+
+
+@pytest.mark.parametrize("statements", BEHIND, ids=["read", "locking read", "transaction"])
+def test_what_a_reader_has_shown_the_writer_shows_as_well(galera_alone, before, statements):
+    """Galera orders a write before any server has it, so that a reader may have it first."""
+    door = with_words(galera_alone, before, donors="serve", **PATIENT)
+    writer = door.writer()
+    [written] = [node for node in galera_alone.nodes if node.name == writer]
+    another = next(node for node in galera_alone.nodes if node is not written)
+
+    def is_asked():
+        under_way = "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE USER = %s AND INFO IS NOT NULL"
+        with written.connect() as direct, direct.cursor() as cursor:
+            cursor.execute(under_way, (door.account.name,))
+            return cursor.fetchone()[0] > 0
+
+    def asks(client):
+        return [rows(client, statement) for statement in statements][-1]
+
+    with door.connect(listener("session")) as client, ThreadPoolExecutor(1) as threads:
+        with written.held_back():
+            another.run(f"UPDATE {door.account.name}.t SET a = 1")
+            until(lambda: rows(client, "SELECT a FROM t") == ((1,),), "a reader shows it")
+            reading = threads.submit(asks, client)
+            until(lambda: reading.done() or is_asked(), "the writer is asked")
+        assert reading.result() == ((1,),)
 
 
 def test_a_reader_that_lags_is_not_asked_for_what_it_lacks(galera_alone, before):

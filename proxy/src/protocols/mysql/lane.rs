@@ -181,9 +181,16 @@ impl Lane {
         if word == Consistency::Strict || word == Consistency::Causal && note.has_others() {
             return true;
         }
-        let needed = client.seen.needs_for(word, &self.reached, &self.count);
-        let has_all = needed.is_some_and(|needed| self.reached.get() >= needed);
-        !note.writes() && !has_all
+        self.is_behind(client, word)
+    }
+
+    /// May the server lack what a read by this client must see?
+    pub(super) fn is_behind(&self, client: &Client, word: Consistency) -> bool {
+        let needed = match Word(self.noted.get()).writes() {
+            true => client.seen.needs_at_writer(word, &self.count),
+            false => client.seen.needs_for(word, &self.reached, &self.count),
+        };
+        needed.is_none_or(|needed| self.reached.get() < needed)
     }
 
     /// The value of a variable that the server has told at the login.
@@ -280,6 +287,19 @@ mod tests {
             must_wait(&client),
             all(true, true, false),
             "another proxy may have written"
+        );
+        client.seen.read_at(&ReachedCount::default(), &lane.count);
+        lane.noted.set(noted(true, false));
+        assert_eq!(
+            must_wait(&client),
+            all(true, true, true),
+            "a reader may have shown more than the writer does"
+        );
+        lane.reached.raise(lane.reached.mark(lane.count.raise()));
+        assert_eq!(
+            must_wait(&client),
+            all(true, false, false),
+            "now that shows it too"
         );
         lane.noted.set(noted(false, false));
         lane.reached.begin_anew();

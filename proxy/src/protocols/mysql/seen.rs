@@ -4,6 +4,10 @@
 //! by which readers prove what they have are counted as well, before they are sent. A reader whose barrier
 //! has a higher number than a moment's count has all that was visible anywhere at that moment.
 //!
+//! A reader may show a write before the server that takes writes has committed it: Galera orders a write
+//! before any server does. So that server, which shows all that was acknowledged, is asked for the same proof
+//! behind a read elsewhere.
+//!
 //! Invariant: what a session has written, or was shown, is shown by whatever it reads next.
 
 use crate::protocol::{Consistency, PoolCount, ReachedCount};
@@ -20,6 +24,8 @@ pub(super) struct Seen {
     there: u64,
     /// The count that every other reader must have reached.
     elsewhere: u64,
+    /// The count that the server that takes writes must have reached, for what readers have shown.
+    at_writer: u64,
     /// The last write that was counted when the statement under way came.
     arrived: u64,
 }
@@ -48,7 +54,9 @@ impl Seen {
             self.there = self.elsewhere;
             self.reader = Some((reader.clone(), reader.incarnation()));
         }
-        self.elsewhere = self.elsewhere.max(count.get() + 1);
+        let next = count.get() + 1;
+        self.elsewhere = self.elsewhere.max(next);
+        self.at_writer = next;
     }
 
     /// A statement has come: it need not see what is written from now on.
@@ -97,6 +105,16 @@ impl Seen {
         }
     }
 
+    /// The count that the server that takes writes must have reached for a read by this word. `None`: that is
+    /// not known.
+    pub(super) fn needs_at_writer(&self, word: Consistency, count: &PoolCount) -> Option<u64> {
+        match &self.pool {
+            _ if word == Consistency::Eventual => Some(0),
+            None => Some(0),
+            Some(pool) => pool.is_same(count).then_some(self.at_writer),
+        }
+    }
+
     /// The session uses this pool. What it has seen there before is not known if it has used another one
     /// since: no reader has more than what a barrier proves that begins now.
     fn enter(&mut self, count: &PoolCount) {
@@ -109,6 +127,7 @@ impl Seen {
                     reader: None,
                     there: next,
                     elsewhere: next,
+                    at_writer: next,
                     arrived: count.changed(),
                 };
             }

@@ -21,7 +21,9 @@ use super::{
     state::Client,
     words::has_word,
 };
-use crate::protocol::{Login, Outgoing, Retention, ServerLogin, ServerSide, Session, StateSlot, WriteResult};
+use crate::protocol::{
+    Consistency, Login, Outgoing, Retention, ServerLogin, ServerSide, Session, StateSlot, WriteResult,
+};
 
 /// The most connections to a server that has not told yet how many it takes.
 const UNTIL_TOLD: u32 = 64;
@@ -79,6 +81,11 @@ impl ServerSide for Mysql {
             return WriteResult::Whole;
         };
         let is_of_reader = lane.is_of_reader(session.reach.is_one);
+        let waits = lane.is_galera
+            && match is_read(request) {
+                true => waits(lane, session, client, request),
+                false => waits_at_writer(lane, client, consistency(request)),
+            };
         // One that has turned out to write is given to the server that takes writes.
         let is_read = is_read(request) && (!request.is_again || is_of_reader);
         // A client that asks for what its statement has left is served on its own connection, which stays as
@@ -90,7 +97,7 @@ impl ServerSide for Mysql {
             true => lane.reading,
             false => Reading {
                 only: client.door.rejects_writes || is_read && is_of_reader,
-                waits: is_read && lane.is_galera && waits(lane, session, client, request),
+                waits,
             },
         };
         lane.has_lost_reading |=
@@ -219,6 +226,15 @@ impl ServerSide for Mysql {
 /// Does a read wait itself, where it runs? One that is tied to its connection can be given to no other.
 fn waits(lane: &Lane, session: &Session, client: &Client, request: &Request) -> bool {
     session.retention == Retention::Kept || lane.must_wait(client, consistency(request))
+}
+
+/// Does a statement that goes where writes do wait there for what readers have shown its session? No server
+/// waits within a transaction: it has waited when that began.
+fn waits_at_writer(lane: &Lane, client: &Client, word: Consistency) -> bool {
+    match client.has_transaction() {
+        true => lane.reading.waits,
+        false => client.may_show() && lane.is_behind(client, word),
+    }
 }
 
 /// Does the text ask for variables that the proxy sets for reads?

@@ -327,6 +327,13 @@ impl Client {
         self.calls || matches!(self.statement.class, Class::Unknown | Class::LockingRead)
     }
 
+    /// May the statement under way show what others have written, or begin a transaction that does?
+    pub(super) const fn may_show(&self) -> bool {
+        let class = self.statement.class;
+        let shows = matches!(class, Class::Read | Class::LockingRead | Class::Unknown);
+        shows || self.calls || self.statement.is_several || self.is_plain && !self.ends
+    }
+
     /// May the statement under way leave another number of found rows?
     pub(super) const fn selects(&self) -> bool {
         let reads = matches!(

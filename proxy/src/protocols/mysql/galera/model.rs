@@ -33,15 +33,18 @@ enum Omitted {
     ReadAtWriter,
     /// What a session has read at one reader, no other may lack.
     ReadElsewhere,
+    /// What a session has read at a reader, the writer may lack for a moment.
+    ReadAhead,
     /// What another server has proved at the same address counts no more.
     Incarnation,
 }
 
-const RULES: [Omitted; 5] = [
+const RULES: [Omitted; 6] = [
     Omitted::CountFirst,
     Omitted::MarkFirst,
     Omitted::ReadAtWriter,
     Omitted::ReadElsewhere,
+    Omitted::ReadAhead,
     Omitted::Incarnation,
 ];
 
@@ -52,7 +55,8 @@ const SESSIONS: usize = 2;
 /// A step of the world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
-    /// A session's write runs, its reply comes, and its client is told.
+    /// A session's write has its place among all writes, runs at the writer behind those before it, its reply
+    /// comes, and its client is told.
     Write(usize),
     /// A session's read runs, and its client is told.
     Read(usize),
@@ -107,7 +111,7 @@ struct World {
     count: PoolCount,
     servers: Vec<Server>,
     doers: Vec<Doer>,
-    /// The writes that the writer has, and those that any client was told of.
+    /// The writes that have their place, and those that any client was told of.
     written: usize,
     told: usize,
     shown: Vec<String>,
@@ -197,19 +201,25 @@ impl World {
         let counts_first = self.omitted != Omitted::CountFirst;
         match self.doers[who].stage {
             0 => {
+                // From now on a reader may have it, and show it.
                 self.written += 1;
-                self.servers[WRITER].has = self.written;
                 (self.doers[who].shown, self.doers[who].stage) = (self.written, 1);
             }
-            1 if counts_first => {
-                self.see(who, WRITER, Class::Write);
+            1 if self.servers[WRITER].has + 1 == self.doers[who].shown => {
+                self.servers[WRITER].has += 1;
                 self.doers[who].stage = 2;
             }
-            1 => {
-                self.tell(who);
-                self.doers[who].stage = 2;
+            // It waits for the one before it.
+            1 => {}
+            2 if counts_first => {
+                self.see(who, WRITER, Class::Write);
+                self.doers[who].stage = 3;
             }
             2 => {
+                self.tell(who);
+                self.doers[who].stage = 3;
+            }
+            3 => {
                 match counts_first {
                     true => self.tell(who),
                     false => self.see(who, WRITER, Class::Write),
@@ -269,14 +279,18 @@ impl World {
                     Some(at) => at,
                     None => self.place(who),
                 };
+                let waits = self.waits_at_writer(who, at);
                 let shown = self.servers[at].has;
                 let before = self.servers[at].before;
                 let doer = &mut self.doers[who];
-                (doer.must, doer.at, doer.shown, doer.stage) = (must, at, shown, 3);
+                (doer.must, doer.at, doer.shown, doer.stage) = (must, at, shown, 4);
+                if waits {
+                    (doer.shown, doer.stage) = (self.written, 5);
+                }
                 doer.before = before;
                 None
             }
-            3 => {
+            4 => {
                 let at = self.doers[who].at;
                 if self.servers[at].before != self.doers[who].before {
                     // The connection has ended.
@@ -290,9 +304,26 @@ impl World {
                 (doer.shown < doer.must)
                     .then(|| format!("session {who} at {at} was shown {} of {}", doer.shown, doer.must))
             }
+            // It waits for all that had its place before.
+            5 => {
+                let has = self.servers[WRITER].has;
+                let doer = &mut self.doers[who];
+                if has >= doer.shown {
+                    (doer.shown, doer.stage) = (has, 4);
+                }
+                None
+            }
             // It writes.
             _ => None,
         }
+    }
+
+    /// Does this read wait where it runs, as that is the writer and a reader has shown its session more?
+    fn waits_at_writer(&self, who: usize, at: usize) -> bool {
+        let client = Client::of(&self.doers[who].session);
+        let needed = client.and_then(|client| client.seen.needs_at_writer(self.word, &self.count));
+        let is_behind = needed.is_none_or(|needed| self.servers[at].reached.get() < needed);
+        self.omitted != Omitted::ReadAhead && at == WRITER && is_behind
     }
 
     /// The server that the rules name for a read.
@@ -400,31 +431,38 @@ fn scopes() -> Vec<Vec<Vec<Step>>> {
     vec![
         // A write, a read of its own session and one of another, while a reader proves what it has.
         vec![
-            vec![Write(0); 3],
+            vec![Write(0); 4],
             vec![Read(1); 2],
             vec![Barrier(1); 3],
             vec![Apply(1)],
         ],
         vec![
-            [vec![Write(0); 3], vec![Read(0); 2]].concat(),
+            [vec![Write(0); 4], vec![Read(0); 2]].concat(),
             vec![Barrier(1); 3],
             vec![Apply(1), Apply(2)],
         ],
         // A session that reads at the writer sees what is not acknowledged yet.
         vec![
-            vec![Write(0); 3],
+            vec![Write(0); 4],
             [vec![ReadAtWriter(1); 2], vec![Read(1); 2]].concat(),
             vec![Barrier(1); 3],
         ],
+        // A session that reads at a reader, and then at the writer, sees what that has not committed yet.
+        vec![
+            vec![Write(0); 2],
+            [vec![Read(1); 2], vec![ReadAtWriter(1); 3]].concat(),
+            vec![Barrier(WRITER); 3],
+            vec![Apply(1)],
+        ],
         // A session goes from one reader to the next.
         vec![
-            vec![Write(0); 3],
+            vec![Write(0); 2],
             [vec![Read(1); 2], vec![Read(1); 2]].concat(),
             vec![Apply(1)],
             [vec![Barrier(1); 3], vec![Replace(1)]].concat(),
         ],
         vec![
-            [vec![Write(0); 3], vec![Read(0); 2]].concat(),
+            [vec![Write(0); 4], vec![Read(0); 2]].concat(),
             vec![Apply(1)],
             [vec![Barrier(1); 3], vec![Replace(1)]].concat(),
         ],
@@ -441,7 +479,8 @@ fn random(seed: u64, omitted: Omitted, word: Consistency) -> Option<String> {
             0..4 => Step::Write(who),
             4..8 => Step::Read(who),
             8 => Step::ReadAtWriter(who),
-            9..12 => Step::Barrier(at),
+            9..11 => Step::Barrier(at),
+            11 => Step::Barrier(WRITER),
             12..15 => Step::Apply(at),
             _ => Step::Replace(at),
         }
