@@ -59,7 +59,9 @@ impl Answer {
         });
         match &*state {
             "4" => {}
-            "2" => status.is_donor = true,
+            // Behind it a donor takes what was written meanwhile, in state 3. So does a server that joins, which
+            // is not ready.
+            "2" | "3" => status.is_donor = true,
             "" => why_not.push(Reason::NoGalera),
             _ => why_not.push(Reason::NotSynced),
         }
@@ -122,7 +124,10 @@ mod tests {
             ("pxc-1", &[][..], false)
         );
         assert!(with("read_only", "ON").is_read_only);
-        assert!(with("wsrep_local_state", "2").is_donor);
+        for state in ["2", "3"] {
+            let donor = with("wsrep_local_state", state);
+            assert!(donor.is_donor && donor.why_not.is_empty());
+        }
         for (name, value, reason) in [
             ("wsrep_ready", "OFF", Reason::NotReady),
             ("wsrep_cluster_status", "non-Primary", Reason::NotPrimary),
