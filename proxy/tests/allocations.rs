@@ -12,6 +12,7 @@ mod world;
 use std::alloc::System;
 
 use proxima::engine::{Endpoint, Engine};
+use statements::Statements;
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use traffic::{SCENARIOS, Traffic};
 use world::World;
@@ -58,24 +59,31 @@ fn dedicated_requests_allocate_nothing() {
     world.say(client, ask);
     world.say(world.lane("a"), answer);
     assert_eq!(world.heard(client).as_bytes(), answer);
-    rounds_allocate_nothing(&mut world, client, (ask, answer), "dedicated");
+    rounds_allocate_nothing(&mut world, client, "a", (ask, answer), "dedicated");
 }
 
-/// Each statement of MySQL has a connection for itself as well, and its codec writes it there.
+/// Each statement of MySQL has a connection for itself as well, and its codec writes it there. Before a Galera
+/// cluster it is known first that a reader has what it must show.
 fn statements_allocate_nothing() {
-    let mut statements = statements::Statements::begin();
-    let (ask, answer) = (&statements.ask[..], &statements.answer[..]);
-    rounds_allocate_nothing(
-        &mut statements.world,
-        statements.client,
-        (ask, answer),
-        "statements",
-    );
+    for (mut statements, what) in [
+        (Statements::begin(), "statements"),
+        (Statements::at_reader(), "reads at a reader"),
+    ] {
+        let (ask, answer) = (&statements.ask[..], &statements.answer[..]);
+        let (client, server) = (statements.client, statements.server);
+        rounds_allocate_nothing(&mut statements.world, client, server, (ask, answer), what);
+    }
 }
 
-/// The client asks again and again, and the only server answers.
-fn rounds_allocate_nothing(world: &mut World, client: usize, (ask, answer): (&[u8], &[u8]), what: &str) {
-    let (client, lane) = (world.seats[client].peer, world.seats[world.lane("a")].peer);
+/// The client asks again and again, and this server answers.
+fn rounds_allocate_nothing(
+    world: &mut World,
+    client: usize,
+    server: &str,
+    (ask, answer): (&[u8], &[u8]),
+    what: &str,
+) {
+    let (client, lane) = (world.seats[client].peer, world.seats[world.lane(server)].peer);
     let engine = &mut world.engine;
     let mut round = || {
         say(engine, client, ask);
