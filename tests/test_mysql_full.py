@@ -7,9 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from harness import until
-from harness.mysql_between import Between
+from harness.mysql_between import Between, galera
 from harness.mysql_between import error as error_packet
-from harness.split import PASSWORDS, connect, error, made, rows, value
+from harness.split import PASSWORDS, clustered, connect, error, made, rows, telling, value
 
 pytestmark = pytest.mark.either_io
 
@@ -20,14 +20,19 @@ FULL = {
 }
 
 
-class Crowded:
-    """A relay before a server that has no room for a user's connections as long as `is_full`."""
+MONITORS = 3
+"""The questions of a Galera pool's monitor, each of which has a connection."""
 
-    def __init__(self, real, number, user):
+
+class Crowded:
+    """A relay before a server that has no room for a user's connections as long as `is_full`. With a name it
+    is a node of a Galera cluster."""
+
+    def __init__(self, real, number, user, node=None):
         self.is_full, self.attempts = True, []
         self._packet = error_packet(number, FULL[number], 2)
         self._user = user
-        self.relay = Between(real, self._answer)
+        self.relay = Between(real, galera(node, self._answer) if node else self._answer)
         self.address = self.relay.address
 
     def _answer(self, packet):
@@ -120,3 +125,32 @@ def test_a_user_without_room_delays_no_other_one(mysql_pair, proxima, tmp_path, 
     for thread in threads:
         thread.join()
     assert len(ends) == 4
+
+
+def test_a_reader_without_room_for_a_barrier_stays_in(mysql_pair, proxima, tmp_path, cleanup):
+    """Its monitor has connections. Those by which reads ask what it has are others."""
+    nodes = [
+        Crowded(server.address, 1040, "monitor", name)
+        for server, name in zip(mysql_pair, ("first", "second"), strict=True)
+    ]
+    for node in nodes:
+        node.is_full = False
+        cleanup.callback(node.relay.stop)
+    reader = nodes[1]
+    name = cleanup.enter_context(telling(mysql_pair, ("first", "second"), "CREATE TABLE t (a INT)"))
+    proxy = proxima(clustered(tmp_path, mysql_pair, nodes, {"consistency": "causal"}))
+    until(lambda: len(reader.attempts) == MONITORS, "its monitor has its connections")
+    reader.is_full = True
+    with connect(proxy.address, database=name) as client:
+
+        def served_by():
+            rows(client, "INSERT INTO t VALUES (1)")
+            return value(client, "SELECT name FROM who")
+
+        until(lambda: served_by() and len(reader.attempts) > MONITORS, "a barrier finds no room")
+        # The monitor's own barriers may have proved it in time.
+        assert served_by() in ("first", "second")
+        assert proxy.member(reader.address)["state"] == "up"
+        assert proxy.metric("member_ejections_total", pool="db") == 0
+        reader.is_full = False
+        until(lambda: served_by() == "second", "a barrier has proved what it has")
