@@ -1,5 +1,6 @@
 """Fixtures: the reactor back end, and everything that a test starts and that ends with it."""
 
+import collections
 import contextlib
 import fcntl
 import functools
@@ -16,6 +17,7 @@ import pytest
 from harness import galera_door, ports, split
 from harness.fleet import Fleet, Node
 from harness.galera import Cluster, why_not
+from harness.galera_verdict import Figures
 from harness.mcrouter import Router, written
 from harness.members import HOSTS
 from harness.mysql import Database, databases
@@ -242,6 +244,21 @@ def galera_alone(galera_cluster):
     """The same, while no other test has the cluster. What the test breaks is repaired behind it."""
     with galera_cluster.used(alone=True) as cluster:
         yield cluster
+
+
+@pytest.fixture(scope="session")
+def all_figures():
+    """What clients saw of faults, by the module of the tests. One module may run in several parts."""
+    seen = collections.defaultdict(Figures)
+    yield seen
+    for module, each in seen.items():
+        each.write(module)
+
+
+@pytest.fixture
+def figures(all_figures, request):
+    """What clients saw of the faults of this module."""
+    return all_figures[request.path.stem.removeprefix("test_mysql_")]
 
 
 @pytest.fixture

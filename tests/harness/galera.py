@@ -86,9 +86,9 @@ class Node:
 
     def __init__(self, keeper, index):
         self._keeper, self._index = keeper, index
-        self.name, self.port, self.socket, self.log = keeper.nodes[index]
+        self.name, host, self.port, self.socket, self.log = keeper.nodes[index]
         self.count = len(keeper.nodes)
-        self.address = f"127.0.0.1:{self.port}"
+        self.address = f"{host}:{self.port}"
 
     def _do(self, verb):
         return self._keeper.ask(verb, self._index)
@@ -125,13 +125,12 @@ class Node:
 
     def connect(self, account=None, **options):
         """A connection that bypasses the proxy: as `root`, or as this account with its schema."""
+        who = {"user": "root"}
         if account:
-            place = {"host": "127.0.0.1", "port": self.port, "database": account.name}
-            place |= {"user": account.name, "password": account.password}
-        else:
-            place = {"unix_socket": self.socket, "user": "root"}
+            who = {"user": account.name, "password": account.password, "database": account.name}
         usual = {"charset": "utf8mb4", "autocommit": True, "client_flag": CLIENT.MULTI_STATEMENTS}
-        return pymysql.connect(**{**usual, **place, **options})
+        # A Unix socket is there whatever the server's network is and does.
+        return pymysql.connect(**{**usual, **who, "unix_socket": self.socket, **options})
 
     def run(self, *statements):
         """Runs these statements as `root`, on a connection of their own."""
@@ -198,10 +197,10 @@ class Account:
 
 
 class Cluster:
-    """The servers, as one process of pytest sees them."""
+    """The servers, as one process of pytest sees them. `keep` finds who keeps them."""
 
-    def __init__(self, folder):
-        self._keeper = Keeper(folder)
+    def __init__(self, folder, keep=Keeper):
+        self._keeper = keep(folder)
         self.account = None
         self._use = (folder / "galera.use").open("w")
         self.nodes = [Node(self._keeper, index) for index in range(len(self._keeper.nodes))]

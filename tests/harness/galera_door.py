@@ -28,7 +28,8 @@ class Door:
         host, port = self.proxy.addresses[listener].rsplit(":", 1)
         usual = {"user": self.account.name, "password": self.account.password, "database": self.account.name}
         usual |= {"charset": "utf8mb4", "autocommit": True}
-        return pymysql.connect(host=host, port=int(port), **{**usual, **options})
+        with self.proxy.entered():
+            return pymysql.connect(host=host, port=int(port), **{**usual, **options})
 
     def who(self, statement=WHO, **options):
         """The server that answers a session's first read."""

@@ -26,10 +26,10 @@ NODES = 3
 
 
 class Cluster:
-    """The servers of a cluster."""
+    """The servers of a cluster. `make` makes each of them of its kind, its folder and its number."""
 
-    def __init__(self):
-        self.nodes = []
+    def __init__(self, make=lambda kind, folder, _: GaleraNode(kind, folder)):
+        self._make, self.nodes = make, []
 
     def begin(self, folder, is_wanted):
         """Starts them in folders below this one, as long as somebody waits for them."""
@@ -43,7 +43,7 @@ class Cluster:
         self._first(template)
         template.terminate()
         template.process.wait(PATIENCE)
-        self.nodes = [GaleraNode(kind, folder / f"node-{number}") for number in range(NODES)]
+        self.nodes = [self._make(kind, folder / f"node-{number}", number) for number in range(NODES)]
         for node in self.nodes:
             shutil.copytree(template.data, node.data)
             node.give()
@@ -73,7 +73,10 @@ class Cluster:
 
     def told(self):
         """What a user has to know of each server."""
-        return [[node.data.parent.name, node.port, str(node.socket), str(node.log)] for node in self.nodes]
+        return [
+            [node.data.parent.name, node.serving, node.port, str(node.socket), str(node.log)]
+            for node in self.nodes
+        ]
 
     def do(self, verb, number):
         """What a user asks for."""

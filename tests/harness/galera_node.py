@@ -28,28 +28,35 @@ def _as_account():
 
 
 class GaleraNode:
-    """A server with its ports, in a folder of its own. Its data is to be put there before its start."""
+    """A server with its ports, in a folder of its own. Its data is to be put there before its start.
 
-    def __init__(self, kind, folder):
+    The other servers reach it at `host`, and clients at `serving`. `before` is a command that runs its
+    program, and `options` come last.
+    """
+
+    def __init__(self, kind, folder, host="127.0.0.1", serving="127.0.0.1", before=(), options=()):
         folder.mkdir()
-        self._kind, self._folder = kind, folder
+        self._kind, self._folder, self._host = kind, folder, host
+        self._before, self._options = before, options
         self.data, self.socket, self.log = folder / "data", folder / "socket", folder / "log.err"
         self.port, group, increment, self._copy = (ports.free() for _ in range(4))
-        self.group = f"127.0.0.1:{group}"
-        provider = [f"gmcast.listen_addr=tcp://{self.group}", f"ist.recv_addr=127.0.0.1:{increment}"]
-        self._provider = ";".join([*provider, f"base_host=127.0.0.1;base_port={group}", "gcache.size=16M"])
+        self.serving, self.group = serving, f"{host}:{group}"
+        provider = [f"gmcast.listen_addr=tcp://{self.group}", f"ist.recv_addr={host}:{increment}"]
+        self._provider = ";".join([*provider, f"base_host={host};base_port={group}", "gcache.size=16M"])
         self.process = None
 
     def _command(self, groups, *options):
         place = [f"--socket={self.socket}", f"--pid-file={self._folder}/pid", f"--log-error={self.log}"]
-        place += ["--bind-address=127.0.0.1", f"--port={self.port}", f"--secure-file-priv={self._folder}"]
+        place += [f"--bind-address={self.serving}", f"--port={self.port}"]
+        place += [f"--secure-file-priv={self._folder}"]
         galera = [f"--wsrep-provider={PROVIDER}", f"--wsrep-provider-options={self._provider}"]
         galera += ["--wsrep-on=ON", f"--wsrep-cluster-address=gcomm://{','.join(groups)}"]
         galera += ["--wsrep-cluster-name=tests", f"--wsrep-node-name={self._folder.name}"]
-        galera += ["--wsrep-node-address=127.0.0.1", "--wsrep-sst-method=rsync"]
-        galera += [f"--wsrep-sst-receive-address=127.0.0.1:{self._copy}"]
-        galera += ["--binlog-format=ROW", "--innodb-autoinc-lock-mode=2"]
-        return [*_as_account(), *self._kind.start(self.data, *place, *QUICK, *galera, *options)]
+        galera += [f"--wsrep-node-address={self._host}", "--wsrep-sst-method=rsync"]
+        galera += [f"--wsrep-sst-receive-address={self._host}:{self._copy}"]
+        galera += ["--binlog-format=ROW", "--innodb-autoinc-lock-mode=2", *self._options]
+        program = self._kind.start(self.data, *place, *QUICK, *galera, *options)
+        return [*self._before, *_as_account(), *program]
 
     def give(self):
         """Gives the folder to the account that the server runs as."""

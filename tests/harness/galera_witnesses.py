@@ -131,7 +131,7 @@ class Witnesses:
             self.acknowledged[number] = turn
             self.pauses["write"].note()
             self.done["write"] += 1
-            self._sees("writes", client, number, "session", turn)
+            self._sees("writes", client, number, "session", acknowledged=turn)
             try:
                 self._do("writes", client.query, f"UPDATE counters SET n = n + 1 WHERE client = {number}")
                 self._added[number] += 1
@@ -163,18 +163,20 @@ class Witnesses:
         """Sees what was acknowledged when the read began, and no less than before."""
         last = 0
         while not self._ended.is_set():
-            last = self._sees("reads", client, number, word, max(last, self.acknowledged[number]))
+            last = self._sees("reads", client, number, word, last, self.acknowledged[number])
             self.pauses["read"].note()
             self.done["read"] += 1
 
-    def _sees(self, kind, client, number, word, least):
+    def _sees(self, kind, client, number, word, last=0, acknowledged=0):
         token = time.monotonic_ns()
         text = f"/* proxima: consistency={word} */ SELECT {token}, COALESCE(MAX(turn), 0) FROM log"
         [(told, turn)] = self._do(kind, rows, client, f"{text} WHERE client = {number}")
         if told != token:
             self.wrong.append(f"a {word} read had the reply of another one")
-        if turn < least:
-            self.wrong.append(f"a {word} read saw {turn}, and not {least}")
+        if turn < acknowledged:
+            self.wrong.append(f"a {word} read saw {turn}, and {acknowledged} was acknowledged")
+        if turn < last:
+            self.wrong.append(f"a {word} read saw {turn}, and the one before it {last}")
         return turn
 
     def compare(self, nodes):

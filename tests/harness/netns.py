@@ -50,6 +50,14 @@ class Namespace:
         """A command that runs another one in the namespace, and becomes it."""
         return ["ip", "netns", "exec", self.name, *words]
 
+    def lossy(self, part, interface="eth0"):
+        """Drops this part of the packets that come by this interface, until the result is closed.
+
+        Raises `OSError` where the kernel does not allow it.
+        """
+        with self.entered():
+            return Loss(interface, part)
+
     @contextlib.contextmanager
     def entered(self):
         """Sockets that this thread makes meanwhile belong to the namespace."""
@@ -94,14 +102,6 @@ class Place(Namespace):
         """`down` pulls the node's cable to the other nodes, `up` plugs it in again."""
         ip("-n", self._switch.name, "link", "set", f"eth0-{self.index}", state)
 
-    def lossy(self, part):
-        """Drops this part of the packets that come from other nodes, until the result is closed.
-
-        Raises `OSError` where the kernel does not allow it.
-        """
-        with self.entered():
-            return Loss("eth0", part)
-
 
 class Inside(Proxy):
     """A proxy in a namespace, whose clients are in another one."""
@@ -110,12 +110,15 @@ class Inside(Proxy):
         self._clients = clients
         super().__init__(config, io, folder, before=place.command())
 
+    def entered(self):
+        return self._clients.entered()
+
     def http(self, *arguments, **keys):
-        with self._clients.entered():
+        with self.entered():
             return super().http(*arguments, **keys)
 
     def raw(self, *arguments, **keys):
-        with self._clients.entered():
+        with self.entered():
             return super().raw(*arguments, **keys)
 
 

@@ -1,5 +1,6 @@
 """The proxy as a process."""
 
+import contextlib
 import json
 import os
 import pathlib
@@ -39,6 +40,10 @@ class Program:
     def log(self):
         """The log, without colours."""
         return re.sub(r"\x1b\[[0-9;]*m", "", self._log.read_text(errors="replace"))
+
+    def entered(self):
+        """Sockets that this thread makes meanwhile belong to the network of the program's clients."""
+        return contextlib.nullcontext()
 
     def raw(self, listener=0, source=None):
         """A client of it; `source`: the address that it comes from."""
