@@ -1,8 +1,8 @@
 """Each fault of a Galera cluster, judged by what its clients saw: clients write, read and remember meanwhile.
 
 A sample of the cells runs, each on one back end. With PROXIMA_SOAK, which `make soak` sets, all of them run.
-The figures go to target/mysql-matrix-*.md, one file for each module and process of pytest. Lost packets have
-a module of their own, as they need servers of their own.
+The figures go to target/mysql-matrix-*.md, one file for each module and process of pytest. Lost packets and
+slow disks have modules of their own, as they need servers of their own.
 """
 
 import itertools
