@@ -15,6 +15,9 @@ from .mysql import QUICK
 
 PROVIDER = pathlib.Path("/usr/lib/galera/libgalera_smm.so")
 
+ELSEWHERE = "127.0.1.1"
+"""Another address at which clients of this machine reach each server."""
+
 _ACCOUNT = "mysql"
 """Whom a server runs as when we are root. As root it could not take over the state of another server."""
 
@@ -47,7 +50,7 @@ class GaleraNode:
 
     def _command(self, groups, *options):
         place = [f"--socket={self.socket}", f"--pid-file={self._folder}/pid", f"--log-error={self.log}"]
-        place += [f"--bind-address={self.serving}", f"--port={self.port}"]
+        place += [f"--bind-address={self.serving},{ELSEWHERE}", f"--port={self.port}"]
         place += [f"--secure-file-priv={self._folder}"]
         galera = [f"--wsrep-provider={PROVIDER}", f"--wsrep-provider-options={self._provider}"]
         galera += ["--wsrep-on=ON", f"--wsrep-cluster-address=gcomm://{','.join(groups)}"]
