@@ -11,7 +11,6 @@ from . import ports, until
 from .galera import rows
 from .galera_door import Door, clients
 
-
 TOO_MANY = 1040
 """The number of the error of a server that takes no more connections."""
 
