@@ -128,7 +128,7 @@ def test_clients_that_read_no_reply_delay_no_other_client(proxy, value):
         put(client, b"large", value)
     before = proxy.memory()
     idlers = [proxy.raw() for _ in range(4)]
-    # Two have both seats, as nobody else asks for anything when they do.
+    # Each of two has a seat, as nobody else asks for anything when it does.
     for idler in idlers[:2]:
         idler.send(b"get large\r\n")
         assert idler.line() == b"VALUE large 0 %d\r\n" % LARGE
