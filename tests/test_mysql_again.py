@@ -297,6 +297,24 @@ def test_a_read_waits_until_it_is_known_whether_the_writer_still_serves(before, 
         second.late.clear()
 
 
+@pytest.mark.parametrize(("ready", "writer"), [("ON", "first"), ("OFF", "second")], ids=["donor", "joiner"])
+def test_a_donor_that_catches_up_stays_the_writer_and_a_server_that_joins_does_not(
+    before, says, name, ready, writer
+):
+    """Both are in state 3 before they are synced again, and only the donor is ready."""
+    proxy = before(*says, donors="serve")
+    first, _ = says
+    with connect(proxy.address, database=name) as client:
+        until(lambda: value(client, "SELECT name FROM who") == "second", "the second server is read")
+        assert value(client, "SELECT name FROM who FOR UPDATE") == "first"
+        changes = proxy.log().count("the writer has changed")
+        first.node_says.update({"wsrep_local_state": "3", "wsrep_ready": ready})
+        asked = sum(STATUS in packet for packet in first.relay.log)
+        until(lambda: sum(STATUS in packet for packet in first.relay.log) > asked + 2, "it has told so")
+        until(lambda: value(client, "SELECT name FROM who FOR UPDATE") == writer, f"the {writer} writes")
+        assert (proxy.log().count("the writer has changed") > changes) == (writer == "second")
+
+
 def test_a_client_whose_routine_says_that_its_server_serves_no_longer_holds_up_nobody_else(
     before, says, name
 ):
