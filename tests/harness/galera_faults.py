@@ -11,9 +11,6 @@ from . import ports, until
 from .galera import rows
 from .galera_door import Door, clients
 
-TOO_MANY = 1040
-"""The number of the error of a server that takes no more connections."""
-
 
 class Fault(NamedTuple):
     """A fault of one or several servers. `spares`: it makes no error outside of transactions, wherever it
@@ -38,20 +35,23 @@ def _by_statement(begin, end):
     return does(begin), does(end)
 
 
-def _let_in(node):
-    """Takes as many connections as before. The one place that is root's beyond the limit is taken for moments
-    by clients who are denied then."""
+class _Full:
+    """Servers that take no more connections, each until it is let go, on the connection that has begun it:
+    who comes then may find even the one place taken that is root's beyond the limit."""
 
-    def is_done():
-        try:
-            node.run("SET GLOBAL max_connections = 151")
-        except pymysql.err.OperationalError as error:
-            if error.args[0] != TOO_MANY:
-                raise
-            return False
-        return True
+    def __init__(self):
+        self._held = {}
 
-    until(is_done, f"{node.name} lets root in")
+    def begin(self, node):
+        self._held[node.name] = direct = node.connect()
+        direct.query("SET GLOBAL max_connections = 10")
+
+    def end(self, node):
+        with self._held.pop(node.name) as direct:
+            direct.query("SET GLOBAL max_connections = 151")
+
+
+_FULL = _Full()
 
 
 def _provider(begin, end):
@@ -100,7 +100,7 @@ SERVERS = {
     # What is applied, and with it what the others may still send, is held up.
     "applying nothing": Fault(_HELD_BACK.begin, _HELD_BACK.end, spares=True),
     "without its data": Fault(_replace, spares=True),
-    "full": Fault(lambda node: node.run("SET GLOBAL max_connections = 10"), _let_in, spares=True),
+    "full": Fault(_FULL.begin, _FULL.end, spares=True),
 }
 """Faults of servers, by name."""
 
