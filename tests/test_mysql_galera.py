@@ -401,7 +401,9 @@ def test_a_writer_that_serves_no_longer_is_not_seen_outside_of_transactions(gale
     known = [row for row in stored if row not in in_doubt]
     assert sorted(known) == sorted(2 * told), "acknowledged is stored, and nothing twice"
     assert all(stored.count(one) in (0, 2) for one in in_doubt)
-    assert door.proxy.metric("pool_retries_total", pool="db", reason="rejected") > 0
+    # One that stops may reject nothing: it closes its connections soon behind that it has left its cluster.
+    if begin:
+        assert door.proxy.metric("pool_retries_total", pool="db", reason="rejected") > 0
 
 
 @pytest.mark.parametrize("failback", ["500ms", "never"])
