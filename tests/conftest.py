@@ -15,6 +15,7 @@ import zlib
 import pytest
 
 from harness import galera_door, ports, split
+from harness.api_server import ApiServer
 from harness.fleet import Fleet, Node
 from harness.galera import Cluster, why_not
 from harness.galera_verdict import Figures
@@ -147,6 +148,14 @@ def redis_server(cleanup):
 
     start.several = lambda count, **options: [start(**options) for _ in range(count)]
     return start
+
+
+@pytest.fixture
+def api(tmp_path, cleanup):
+    """An API server of Kubernetes that lies when it is told to."""
+    server = ApiServer(tmp_path)
+    cleanup.callback(server.stop)
+    return server
 
 
 @pytest.fixture(scope="session")

@@ -170,6 +170,7 @@ nodes: {from: run/nodes.sock, grace: 5s}
         name: None,
         weight: 1.0,
         zone: None,
+        pod: None,
     };
     let second = Server {
         name: Some("b".into()),

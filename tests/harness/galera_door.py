@@ -59,9 +59,9 @@ def begin(proxima, folder, cluster, **options):
     return door
 
 
-def another(proxima, folder, cluster, workers=2, listeners=(), users=(), **keys):
+def another(proxima, folder, cluster, workers=2, listeners=(), users=(), source=None, **keys):
     """Starts a proxy before this cluster, with these listeners behind those of `Door`, these users beside its
-    own (names and passwords) and these keys of its pool."""
+    own (names and passwords) and these keys of its pool, whose servers `source` names."""
     cluster.nodes[0].run(f"CREATE USER IF NOT EXISTS {MONITOR} IDENTIFIED BY 'monitor'")
     for node in cluster.nodes:
         assert node.barrier(), f"{node.name} knows the account"
@@ -75,7 +75,8 @@ def another(proxima, folder, cluster, workers=2, listeners=(), users=(), **keys)
     listeners = [{"address": ports.address(), **listener, **more} for more in (*usual, *listeners)]
     # On a busy machine servers have much time to answer.
     pool = {"protocol": "mysql", "user": MONITOR, "password_file": "monitor", "timeout": "20s"}
-    pool |= {"servers": [node.address for node in cluster.nodes], "galera": True, **keys}
+    source = source or {"servers": [node.address for node in cluster.nodes]}
+    pool |= {**source, "galera": True, **keys}
     proxy = proxima({"workers": workers, "listeners": listeners, "pools": {"db": pool}})
     return Door(proxy, account)
 

@@ -39,6 +39,11 @@ pub(super) struct Row {
     #[serde(skip_serializing_if = "Option::is_none")]
     numa_nodes: Option<Vec<u16>>,
     zone: Option<String>,
+    /// Where the API server of Kubernetes names it: its node, and the unique id of its pod.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    node: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pod_uid: Option<String>,
     weight: f64,
     failures_in_a_row: u32,
     ejections: u64,
@@ -152,6 +157,8 @@ fn rows(proxy: &Proxy, from: Option<IpAddr>) -> Vec<Row> {
             distance_source,
             numa_nodes: view.numa_nodes(member),
             zone: member.zone.clone(),
+            node: member.pod.as_ref().and_then(|pod| pod.node.clone()),
+            pod_uid: member.pod.as_ref().and_then(|pod| pod.uid.clone()),
             weight: member.weight,
             failures_in_a_row: member.health.failures(),
             ejections: member.health.ejections(),

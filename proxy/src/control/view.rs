@@ -47,6 +47,8 @@ pub struct View {
     pub lookups: Vec<(String, String, LookupCounts)>,
     /// The questions to configuration endpoints of each pool: pool, endpoint, and counts.
     pub endpoints: Vec<(String, String, LookupCounts)>,
+    /// The Services that are followed, of each pool: pool, Service, and counts.
+    pub services: Vec<(String, String, LookupCounts)>,
     localities: Option<Arc<Localities>>,
     /// The pools that routes of listeners name, each with the number of the first listener.
     entered_by: BTreeMap<String, usize>,
@@ -106,6 +108,9 @@ impl Proxy {
             endpoints: self
                 .names
                 .counts(config, |question| matches!(question, Question::Endpoint(_))),
+            services: self
+                .names
+                .counts(config, |question| matches!(question, Question::Service(_))),
             localities,
             entered_by: listening.entered_by(&config.listeners),
         }

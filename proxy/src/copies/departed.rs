@@ -118,6 +118,7 @@ mod tests {
             name: None,
             weight: 1.0,
             zone: None,
+            pod: None,
         };
         [("cache".to_owned(), addresses.iter().map(server).collect())].into()
     }

@@ -46,6 +46,8 @@ pub enum DistanceSource {
     Option,
     /// The host's interfaces have the server's address.
     Interfaces,
+    /// The API server of Kubernetes says that the server's pod is on this node (`NODE_NAME`).
+    Kubernetes,
     /// A Unix socket leads to a server on this host.
     UnixSocket,
     /// `--zone` and the server's `zone`.
@@ -61,6 +63,7 @@ impl DistanceSource {
             Self::Agent => "agent",
             Self::Option => "option",
             Self::Interfaces => "interfaces",
+            Self::Kubernetes => "kubernetes",
             Self::UnixSocket => "unix_socket",
             Self::Zone => "zone",
             Self::Nothing => "nothing",
@@ -75,6 +78,8 @@ pub struct OwnLocation {
     /// The addresses were given, not read off the interfaces.
     is_given: bool,
     zone: Option<String>,
+    /// The name of this node in Kubernetes.
+    node: Option<String>,
 }
 
 impl OwnLocation {
@@ -91,17 +96,33 @@ impl OwnLocation {
             addresses,
             is_given: !node.is_empty(),
             zone,
+            node: None,
         }
     }
 
-    /// The distance of a server at this address (`None`: a Unix socket) and in this zone, and its source.
-    pub fn distance(&self, address: Option<IpAddr>, zone: Option<&str>) -> (Distance, DistanceSource) {
+    /// The same, on the node with this name in Kubernetes. `None`: it is not known.
+    pub fn on_node(mut self, name: Option<String>) -> Self {
+        self.node = name;
+        self
+    }
+
+    /// The distance of a server at this address (`None`: a Unix socket), on this node of Kubernetes and in
+    /// this zone, and its source.
+    pub fn distance(
+        &self,
+        address: Option<IpAddr>,
+        node: Option<&str>,
+        zone: Option<&str>,
+    ) -> (Distance, DistanceSource) {
         match address {
             None => (Distance::Host, DistanceSource::UnixSocket),
             Some(address) if self.addresses.contains(&address.to_canonical()) => match self.is_given {
                 true => (Distance::Host, DistanceSource::Option),
                 false => (Distance::Host, DistanceSource::Interfaces),
             },
+            Some(_) if node.is_some() && node == self.node.as_deref() => {
+                (Distance::Host, DistanceSource::Kubernetes)
+            }
             Some(_) if zone.is_some() && zone == self.zone.as_deref() => {
                 (Distance::Zone, DistanceSource::Zone)
             }
@@ -153,20 +174,38 @@ mod tests {
         ];
         for (address, zone, expected, source) in cases {
             let address = address.map(|text| text.parse().unwrap());
-            let found = here.distance(address, zone);
+            let found = here.distance(address, None, zone);
             assert_eq!(found, (expected, source), "{address:?} in {zone:?}");
         }
+    }
+
+    #[test]
+    fn a_pod_on_this_node_is_on_this_host() {
+        let here = OwnLocation::new(&["10.0.0.9".parse().unwrap()], Some("a".into()));
+        let at = |here: &OwnLocation, node| here.distance(Some("10.0.0.1".parse().unwrap()), node, Some("a"));
+        let near = here.clone().on_node(Some("n1".into()));
+        assert_eq!(
+            at(&near, Some("n1")),
+            (Distance::Host, DistanceSource::Kubernetes)
+        );
+        assert_eq!(at(&near, Some("n2")), (Distance::Zone, DistanceSource::Zone));
+        assert_eq!(
+            at(&here, Some("n1")),
+            (Distance::Zone, DistanceSource::Zone),
+            "its own node is not known"
+        );
+        assert_eq!(at(&here, None), (Distance::Zone, DistanceSource::Zone));
     }
 
     #[test]
     fn without_one_this_hosts_interfaces_are_local() {
         let here = OwnLocation::new(&[], None);
         assert_eq!(
-            here.distance(Some("127.0.0.1".parse().unwrap()), None),
+            here.distance(Some("127.0.0.1".parse().unwrap()), None, None),
             (Distance::Host, DistanceSource::Interfaces)
         );
         assert_eq!(
-            here.distance(Some("192.0.2.1".parse().unwrap()), None),
+            here.distance(Some("192.0.2.1".parse().unwrap()), None, None),
             (Distance::Elsewhere, DistanceSource::Nothing)
         );
     }

@@ -10,7 +10,7 @@ use socket2::SockAddr;
 
 use super::{Distance, DistanceSource, Draining, Health, Pool, SelfDescription, ServerIdentity};
 use crate::{
-    config::schema::{Dedicated, KeepAlive},
+    config::schema::{Dedicated, KeepAlive, ServerPod},
     protocol::{
         Answerer, CopySupport, Credentials, End, MemberNote, Protocol, ReachedCount, Replier, Transform,
     },
@@ -41,6 +41,8 @@ pub struct Member {
     pub weight: f64,
     /// The failure domain. `None`: not known.
     pub zone: Option<String>,
+    /// Its pod. `None`: the API server of Kubernetes has not named it.
+    pub pod: Option<ServerPod>,
     /// How far it is from this process, where no node agent tells more.
     pub distance: Distance,
     /// The source of the distance.
@@ -68,7 +70,7 @@ pub struct Member {
     /// How its protocol keeps copies, if it holds a copy of everything in its pool. `None`: it holds its
     /// share of the keys.
     pub copied: Option<&'static dyn CopySupport>,
-    /// Whether an operator has ordered that it is given no new requests.
+    /// Whether it is given no new requests, and why.
     pub draining: Draining,
     /// How much it has of what its pool has counted.
     pub reached: ReachedCount,
@@ -160,7 +162,7 @@ impl Member {
     /// Whether it is given no new requests, because an operator has ordered it.
     #[inline]
     pub fn drains(&self) -> bool {
-        self.draining.is_ordered()
+        self.draining.is_on()
     }
 
     /// Whether suspicion of it is disregarded. A refused connection never is.

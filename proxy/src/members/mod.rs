@@ -1,6 +1,7 @@
 //! Members: the servers, their distance and their state.
 
 pub mod discovery;
+pub mod endpoints;
 
 mod address;
 mod distance;

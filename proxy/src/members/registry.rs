@@ -61,6 +61,8 @@ struct Key {
     is_copy: bool,
     /// The endpoint of its address. `None` until the name is resolved.
     socket: Option<SockAddr>,
+    /// The pod, as far as it is known: another one at the same address is another process.
+    pod: Option<String>,
 }
 
 /// The state of a member that outlives a reload, as long as anything refers to it.
@@ -184,9 +186,12 @@ impl Registry {
             protocol: protocol.name(),
             is_copy: spec.replicated.is_some(),
             socket: socket.clone(),
+            pod: server.pod.as_ref().and_then(|pod| pod.uid.clone()),
         };
+        let ends = server.pod.as_ref().is_some_and(|pod| pod.ends);
         let key = (key, login.clone(), settings);
         if let Some(member) = self.members.get(&key) {
+            member.draining.note_end(ends);
             return Ok(Arc::clone(member));
         }
         let tls = match tls {
@@ -203,6 +208,7 @@ impl Registry {
             noted,
             said,
         } = self.know(&key.0);
+        draining.note_end(ends);
         // Where lost connections are counted, each pool counts for itself.
         let counted = match spec.eject.by {
             EjectBy::Suspicion => String::new(),
@@ -229,7 +235,8 @@ impl Registry {
         let (distance, distance_source) = match &socket {
             Some(socket) => {
                 let ip = socket.as_socket().map(|at| at.ip());
-                self.here.distance(ip, server.zone.as_deref())
+                let node = server.pod.as_ref().and_then(|pod| pod.node.as_deref());
+                self.here.distance(ip, node, server.zone.as_deref())
             }
             // Its distance is unknown, and it is not asked.
             None => (Distance::Elsewhere, DistanceSource::Nothing),
@@ -250,6 +257,7 @@ impl Registry {
             socket,
             weight: server.weight,
             zone: server.zone.clone(),
+            pod: server.pod.clone(),
             distance,
             distance_source,
             protocol,
@@ -380,7 +388,7 @@ impl Registry {
             if !keep {
                 free.push(id.0);
                 // An order for a member ends with it.
-                draining.set(false);
+                draining.end();
             }
             keep
         });
@@ -431,6 +439,7 @@ mod tests {
             name: None,
             weight: 1.0,
             zone: None,
+            pod: None,
         };
         let spec = PoolSpec::of(vec![server.clone()]);
         let before = registry.member("pool", &spec, &server, &Memcache::PLAIN).unwrap();
@@ -447,6 +456,7 @@ mod tests {
             name: None,
             weight: 1.0,
             zone: None,
+            pod: None,
         };
         let spec = PoolSpec::of(vec![server.clone()]);
         let mut at = |ip: Option<[u8; 4]>| {

@@ -309,6 +309,7 @@ fn the_state_of_a_pool_is_made_anew_when_its_settings_change() {
         name: None,
         weight: 1.0,
         zone: None,
+        pod: None,
     };
     let mut pool = |timeout| {
         let spec = Pool {
@@ -331,7 +332,7 @@ fn the_state_of_a_pool_is_made_anew_when_its_settings_change() {
         (1, 1),
         "what was counted stays"
     );
-    member.draining.set(true);
+    member.draining.order(true);
     assert!(changed.drains(), "it drains in either");
-    member.draining.set(false);
+    member.draining.order(false);
 }

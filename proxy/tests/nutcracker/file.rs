@@ -126,6 +126,7 @@ fn servers_have_the_names_that_twemproxy_gives_them() {
             name: Some(name.into()),
             weight: 1.0,
             zone: None,
+            pod: None,
         };
         assert_eq!(config.pools["a"].source.fixed(), Some(&[expected][..]), "{entry}");
     }

@@ -47,6 +47,7 @@ fn render(proxy: &Proxy, format: Format) -> String {
     program::configuration(&view, &mut page);
     program::dns(&view, &mut page);
     program::endpoints(&view, &mut page);
+    program::services(&view, &mut page);
     discovery::discovery(&view, &mut page);
     spool::spool(&view, &mut page);
     agent::agent(&view, &metrics, &mut page);

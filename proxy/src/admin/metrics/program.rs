@@ -91,6 +91,25 @@ pub(super) fn endpoints(view: &View, page: &mut Page) {
     }
 }
 
+/// Rows of the Services of Kubernetes that are followed.
+pub(super) fn services(view: &View, page: &mut Page) {
+    let families = Families {
+        up: (
+            "service_up",
+            "Did the API server of Kubernetes tell the endpoints of the Service when it was asked last?",
+        ),
+        answers: (
+            "service_answers",
+            "Answers of the API server with other endpoints than before, or behind a failure.",
+        ),
+        failures: (
+            "service_failures",
+            "Questions to the API server, and what it told, without such an answer.",
+        ),
+    };
+    asked(&view.services, &families, page);
+}
+
 /// The families of questions over the network, each with its meaning.
 struct Families {
     up: (&'static str, &'static str),

@@ -15,6 +15,7 @@ mod reply_style;
 mod route_words;
 mod secret;
 mod server;
+mod service;
 mod socket;
 mod source;
 mod spool;
@@ -37,7 +38,8 @@ pub use self::{
     reply_style::ReplyStyle,
     route_words::RouteWords,
     secret::Secret,
-    server::Server,
+    server::{Server, ServerPod},
+    service::{Service, ServicePort},
     socket::SocketOptions,
     source::{Comparable, Dns, Endpoint, Question, Record, ServerSource, Source},
     spool::SpoolOptions,

@@ -11,4 +11,18 @@ pub struct Server {
     pub weight: f64,
     /// The failure domain, compared with `--zone`.
     pub zone: Option<String>,
+    /// Its pod. `None`: the API server of Kubernetes has not named it.
+    pub pod: Option<ServerPod>,
+}
+
+/// The pod of a server, as the API server of Kubernetes names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServerPod {
+    /// Its unique id. Another pod at the same address, or with the same name, is another process. `None`: the
+    /// endpoint is no pod's.
+    pub uid: Option<String>,
+    /// Its node.
+    pub node: Option<String>,
+    /// It is about to end: it is given nothing new.
+    pub ends: bool,
 }

@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use super::{ClientTls, Server};
+use super::{ClientTls, Server, Service};
 use crate::config::ConfigError;
 
 /// The questions of the program to a source of servers.
@@ -119,6 +119,8 @@ pub enum Question {
     Dns(Dns),
     /// The configuration endpoint of a cluster is asked.
     Endpoint(Endpoint),
+    /// The API server of Kubernetes is asked for the endpoints of a Service.
+    Service(Service),
 }
 
 impl Question {
@@ -127,6 +129,7 @@ impl Question {
         match self {
             Self::Dns(_) => "DNS",
             Self::Endpoint(_) => "the endpoint",
+            Self::Service(_) => "the API server",
         }
     }
 
@@ -135,6 +138,7 @@ impl Question {
         match self {
             Self::Dns(dns) => &dns.name,
             Self::Endpoint(endpoint) => &endpoint.address,
+            Self::Service(service) => &service.name,
         }
     }
 }

@@ -123,6 +123,7 @@ fn server(line: &str) -> Result<Server, BadLine> {
         name: None,
         weight: 1.0,
         zone: None,
+        pod: None,
     };
     for (i, word) in words.enumerate() {
         if let Some(zone) = word.strip_prefix("zone=") {
@@ -157,6 +158,7 @@ mod tests {
             weight,
             name: name.map(str::to_owned),
             zone: zone.map(str::to_owned),
+            pod: None,
         };
         let expected = [
             server("10.0.0.1:11211", 1.0, None, None),

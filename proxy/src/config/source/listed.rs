@@ -59,6 +59,7 @@ impl Form for ServerForm {
                 name,
                 weight,
                 zone,
+                pod: None,
             },
         ))
     }

@@ -6,6 +6,8 @@
 //! * `dns`: DNS names them, which the control thread asks again and again (`dns`)
 //! * `elasticache`: the configuration endpoint of a cluster names them, which is asked like that
 //!   (`elasticache`)
+//! * `kubernetes`: the API server of Kubernetes names the endpoints of a Service, and tells each change
+//!   (`kubernetes`)
 //!
 //! Another kind is a file here and a line in the list at its end. What the program asks of it is
 //! [`ServerSource`].
@@ -16,6 +18,7 @@ pub mod file;
 
 mod dns;
 mod elasticache;
+mod kubernetes;
 mod listed;
 mod own;
 
@@ -39,6 +42,7 @@ const KINDS: &[Kind] = &[
     Kind::of::<file::ServerFile>(),
     Kind::of::<dns::Dns>(),
     Kind::of::<elasticache::Endpoint>(),
+    Kind::of::<kubernetes::Service>(),
     Kind::of::<own::Own>(),
 ];
 

@@ -74,6 +74,7 @@ impl Form for OwnForm {
             name: None,
             weight: 1.0,
             zone: None,
+            pod: None,
         };
         Ok(Own::of(Some(own), &[]))
     }

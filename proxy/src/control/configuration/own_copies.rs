@@ -73,7 +73,7 @@ fn near<'a>(listed: &'a [Server], fleet: &Fleet, here: &OwnLocation) -> Vec<&'a 
     }
     let names = host::names();
     let is_here = |server: &&Server| match Address::parse(&server.address) {
-        Some(Address::Ip(at)) => here.distance(Some(at.ip()), None).0 <= Distance::Host,
+        Some(Address::Ip(at)) => here.distance(Some(at.ip()), None, None).0 <= Distance::Host,
         Some(Address::Host(host, _)) => names.iter().any(|name| name == host),
         Some(Address::Path(_)) => true,
         None => false,

@@ -92,7 +92,7 @@ impl OrderKind {
     /// Puts it into force, or ends it.
     fn apply(&self, pool: &Pool, is_ordered: bool) {
         match self {
-            Self::Drain { member, .. } => return member.draining.set(is_ordered),
+            Self::Drain { member, .. } => return member.draining.order(is_ordered),
             Self::Hold => pool.orders.hold(is_ordered),
             // It is in force before it is one of these.
             Self::Writer { number, .. } if !is_ordered => pool.orders.end_writer(*number),

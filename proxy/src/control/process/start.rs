@@ -301,7 +301,8 @@ fn prepare(
     names: &Arc<Names>,
     runtime: &Runtime,
 ) -> Result<(Preparer, Change), StartError> {
-    let here = OwnLocation::new(&options.node_addresses, options.zone.clone());
+    let here = OwnLocation::new(&options.node_addresses, options.zone.clone())
+        .on_node(std::env::var("NODE_NAME").ok());
     let loaded = source.load().and_then(|loaded| with_own_copies(loaded, &here));
     let loaded = loaded.map_err(ReloadError::from)?;
     // A name that does not resolve yet is no reason to fail: nodes start in any order.

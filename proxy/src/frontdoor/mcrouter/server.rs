@@ -35,6 +35,7 @@ pub(super) fn server(
         name: None,
         weight: 1.0,
         zone: None,
+        pod: None,
     };
     Ok((server, tls))
 }

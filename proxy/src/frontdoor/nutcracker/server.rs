@@ -130,5 +130,6 @@ fn server(node: &Node, cx: &Reading) -> Result<Server, Diagnostic> {
         name: Some(base.map_or(name, str::to_owned)),
         weight: f64::from(weight),
         zone: None,
+        pod: None,
     })
 }

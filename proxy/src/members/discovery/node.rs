@@ -108,6 +108,7 @@ impl Node {
             name: Some(ketama_name(&name, None).to_owned()),
             weight: 1.0,
             zone: None,
+            pod: None,
         }
     }
 }

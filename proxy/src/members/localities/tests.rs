@@ -29,6 +29,7 @@ fn member(address: &str) -> Arc<Member> {
         name: None,
         weight: 1.0,
         zone: None,
+        pod: None,
     };
     let mut registry = Registry::new(OwnLocation::new(&["10.9.9.9".parse().unwrap()], None));
     let pool = Pool::of(vec![server.clone()]);

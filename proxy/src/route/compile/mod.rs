@@ -302,8 +302,12 @@ fn members<'a>(
     for (name, pool) in &config.pools {
         let listed = servers.get(name).map_or(&[][..], Vec::as_slice);
         let protocol = spoken(protocols, pool.protocol)?.protocol;
+        // Where sessions stay at a server until they can leave it, one that is about to end stays a member,
+        // and gets nothing new. Elsewhere it is none any more, and what is under way there ends by itself.
+        let ends = |server: &Server| server.pod.as_ref().is_some_and(|pod| pod.ends);
         let members: Result<Vec<_>, _> = listed
             .iter()
+            .filter(|server| pool.one_writer.is_some() || !ends(server))
             .map(|server| registry.member(name, pool, server, protocol))
             .collect();
         pools.insert(name.as_str(), members?);

@@ -211,6 +211,7 @@ impl<'a> Maker<'_, 'a> {
             name: None,
             weight: 1.0,
             zone: None,
+            pod: None,
         };
         let spec = Pool::of(vec![server.clone()]);
         let member = self.registry.member(text, &spec, &server, self.protocol)?;

@@ -1,4 +1,4 @@
-//! The last good list on disk, for a start while its endpoint does not answer.
+//! The last good list on disk, for a start while whoever names it does not answer.
 
 use std::{
     ffi::OsString,
@@ -12,7 +12,10 @@ use tokio::{task::spawn_blocking, time::timeout};
 
 use crate::{
     config::file,
-    members::discovery::{LONGEST, NodeList},
+    members::{
+        discovery::{LONGEST, NodeList},
+        endpoints::EndpointList,
+    },
 };
 
 /// The folder for what a service keeps, where its manager names none.
@@ -20,6 +23,34 @@ const FOLDER: &str = "/var/lib/proxima";
 
 /// Time that is waited for the disk.
 const DISK: Duration = Duration::from_secs(4);
+
+/// A list that is kept.
+pub(in crate::control) trait Kept: Sized + Send + 'static {
+    /// The most bytes of a text that is read.
+    const LONGEST: usize;
+
+    /// Reads the text that was kept.
+    ///
+    /// # Errors
+    /// It is no such list.
+    fn parse(text: &[u8]) -> Result<Self, String>;
+}
+
+impl Kept for NodeList {
+    const LONGEST: usize = LONGEST;
+
+    fn parse(text: &[u8]) -> Result<Self, String> {
+        Self::parse(text).map_err(|error| error.to_string())
+    }
+}
+
+impl Kept for EndpointList {
+    const LONGEST: usize = 8 << 20;
+
+    fn parse(text: &[u8]) -> Result<Self, String> {
+        Self::parse(text).map_err(|error| error.to_string())
+    }
+}
 
 /// Keeps one list.
 #[derive(Clone, Debug)]
@@ -38,9 +69,9 @@ impl Keeper {
     }
 
     /// The list that was kept. `None`: no usable list was kept.
-    pub(in crate::control) async fn read(&self) -> Option<NodeList> {
+    pub(in crate::control) async fn read<T: Kept>(&self) -> Option<T> {
         let path = self.path.clone();
-        let read = spawn_blocking(move || read(&path)).await;
+        let read = spawn_blocking(move || read::<T>(&path)).await;
         match read.unwrap_or_else(|error| Err(io::Error::other(error))) {
             Ok(list) => Some(list),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
@@ -93,10 +124,10 @@ fn file_name(of: &str) -> String {
     format!("{}.nodes", of.chars().map(plain).collect::<String>())
 }
 
-fn read(path: &Path) -> io::Result<NodeList> {
+fn read<T: Kept>(path: &Path) -> io::Result<T> {
     let mut text = Vec::new();
-    file::open(path)?.take(LONGEST as u64).read_to_end(&mut text)?;
-    NodeList::parse(&text).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+    file::open(path)?.take(T::LONGEST as u64).read_to_end(&mut text)?;
+    T::parse(&text).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }
 
 /// Whole or not at all.
@@ -115,17 +146,21 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("below").join("nodes");
         let keeper = Keeper::new(Some(&path), "a.cfg:1", true);
-        assert_eq!(keeper.read().await, None);
+        assert_eq!(keeper.read::<NodeList>().await, None);
         let list = NodeList::parse(b"7\na|10.0.0.1|1 b||2").unwrap();
         keeper.write(list.text()).await;
         assert_eq!(keeper.read().await, Some(list.clone()));
         assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
         fs::write(&path, "7\na|10.0.0.1").unwrap();
-        assert_eq!(keeper.read().await, None);
+        assert_eq!(keeper.read::<NodeList>().await, None);
         Keeper::new(Some(&path), "a.cfg:1", false)
             .write(list.text())
             .await;
-        assert_eq!(keeper.read().await, None, "who only looks writes nothing");
+        assert_eq!(
+            keeper.read::<NodeList>().await,
+            None,
+            "who only looks writes nothing"
+        );
     }
 
     #[test]

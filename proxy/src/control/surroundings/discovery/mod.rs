@@ -58,7 +58,7 @@ impl Discovery {
         keeper: Keeper,
         certificates: Arc<Certificates>,
     ) -> Self {
-        let known = keeper.read().await;
+        let known = keeper.read::<NodeList>().await;
         if let Some(list) = &known {
             let (version, nodes) = (list.version, list.nodes().len());
             tracing::info!(endpoint = %endpoint.address, version, nodes, "the list that was kept serves until the endpoint answers");

@@ -28,6 +28,7 @@ pub(super) fn servers(found: impl IntoIterator<Item = (SocketAddr, u16)>) -> Vec
             name: None,
             weight: f64::from(weight / common),
             zone: None,
+            pod: None,
         })
         .collect()
 }

@@ -7,7 +7,7 @@ use hickory_resolver::{
     proto::op::ResponseCode,
 };
 
-use crate::control::surroundings::discovery::DiscoveryFailure;
+use crate::control::surroundings::{discovery::DiscoveryFailure, kubernetes::ServiceFailure};
 
 /// More servers than any real answer has.
 pub(super) const LIMIT: usize = 10_000;
@@ -32,6 +32,8 @@ pub enum LookupFailure {
     NoServers(String),
     #[error(transparent)]
     Endpoint(#[from] DiscoveryFailure),
+    #[error(transparent)]
+    Service(#[from] ServiceFailure),
 }
 
 impl LookupFailure {
@@ -39,6 +41,7 @@ impl LookupFailure {
     pub(super) fn is_same_kind(&self, other: &Self) -> bool {
         let is_same_endpoint = match (self, other) {
             (Self::Endpoint(one), Self::Endpoint(other)) => discriminant(one) == discriminant(other),
+            (Self::Service(one), Self::Service(other)) => one.is_same_kind(other),
             _ => true,
         };
         is_same_endpoint && discriminant(self) == discriminant(other)

@@ -1,6 +1,7 @@
 //! Questions over the network: lists of servers, each asked for by a task of its own, and host names in
-//! server addresses, asked for in rounds by one task. Lists come from DNS, or from configuration endpoints
-//! (`discovery`). The newest good answer is kept; a failure changes only what operators see.
+//! server addresses, asked for in rounds by one task. Lists come from DNS, from configuration endpoints
+//! (`discovery`), or from the API server of Kubernetes (`kubernetes`). The newest good answer is kept; a
+//! failure changes only what operators see.
 //!
 //! ```text
 //!  configuration ─▶ questions ─▶ follow ─┬▶ a task for each list ─▶ ask ─▶ answer ─▶ newest ─▶ trees
@@ -28,7 +29,7 @@ use tokio::{
     runtime::Handle,
     sync::Notify,
     task::AbortHandle,
-    time::{MissedTickBehavior, interval, sleep, timeout},
+    time::{Instant, MissedTickBehavior, interval, sleep, timeout},
 };
 
 use self::{ask::Asker, hosts::Hosts, lookup_status::LookupStatus};
@@ -40,11 +41,17 @@ pub(in crate::control) use self::{
 use crate::{
     config::{
         ConfigError,
-        schema::{Config, Dns, Endpoint, Question, Server},
+        schema::{Config, Dns, Endpoint, Question, Server, Service, ServicePort},
         source::{self, Lists},
     },
-    control::surroundings::discovery::{Discovery, Keeper},
-    members::discovery::NodeList,
+    control::surroundings::{
+        discovery::{Discovery, Keeper},
+        kubernetes::{Pauses, Watcher},
+    },
+    members::{
+        discovery::NodeList,
+        endpoints::{Choice, EndpointList},
+    },
     tls::Certificates,
 };
 
@@ -53,6 +60,8 @@ const FIRST: Duration = Duration::from_secs(2);
 /// Answers that come within this time take effect together, as one change. No copy is then alone for a
 /// moment.
 const SETTLE: Duration = Duration::from_millis(50);
+/// Time without the API server of Kubernetes after which DNS is asked for the endpoints of its Services.
+const WITHOUT: Duration = Duration::from_secs(5);
 /// Shortest time between two questions to an endpoint, however many members are lost.
 const SHORTEST: Duration = Duration::from_secs(1);
 
@@ -129,6 +138,7 @@ impl Names {
                     Question::Endpoint(endpoint) => {
                         self.runtime.spawn(names.discover(endpoint, Arc::clone(&lost)))
                     }
+                    Question::Service(service) => self.runtime.spawn(names.watch(service)),
                 };
                 ListLookup {
                     status: LookupStatus::default(),
@@ -289,6 +299,69 @@ impl Names {
         }
     }
 
+    /// Follows a Service at the API server. What is known serves while that does not answer, and then what
+    /// DNS tells.
+    async fn watch(self: Arc<Self>, service: Service) {
+        let question = Question::Service(service.clone());
+        let keeper = Keeper::new(service.keep.as_deref(), &service.to_string(), self.keeps);
+        let mut known: EndpointList = keeper.read().await.unwrap_or_default();
+        if !known.endpoints().is_empty() {
+            let servers = known.endpoints().len();
+            tracing::info!(%service, servers, "the list that was kept serves until the API server answers");
+            self.know(&question, known.servers());
+        }
+        let mut watcher = Watcher::new(service.clone(), Arc::clone(&self.certificates));
+        let (mut pauses, mut last_good) = (Pauses::default(), Instant::now());
+        let mut system = System::default();
+        loop {
+            let answer = watcher.next(&system.read()).await;
+            if let Ok(choice) = &answer {
+                tell(&service, choice);
+                last_good = Instant::now();
+                if known != choice.list {
+                    known = choice.list.clone();
+                    keeper.write(known.text()).await;
+                }
+            }
+            let now = std::time::Instant::now();
+            let pause = match &answer {
+                Ok(_) => {
+                    pauses.end(now);
+                    Duration::ZERO
+                }
+                Err(_) => pauses.next(now),
+            };
+            let answer = answer
+                .map(|choice| choice.list.servers())
+                .map_err(LookupFailure::from);
+            if !self.record(&question, answer, None) {
+                return;
+            }
+            let until = Instant::now() + pause;
+            while Instant::now() < until {
+                if last_good.elapsed() >= WITHOUT
+                    && let Some(port) = port_of(&service, &known)
+                    && let Some(told) = watcher.ask_dns(&system.read(), port).await
+                {
+                    self.know(&question, known.as_told_by_dns(&told).servers());
+                }
+                sleep(until.saturating_duration_since(Instant::now()).min(Dns::INTERVAL)).await;
+            }
+        }
+    }
+
+    /// Takes these servers for the newest answer, although the one who is asked has not told them.
+    fn know(&self, question: &Question, servers: Vec<Server>) {
+        let mut known = self.known();
+        let Some(known) = known.get_mut(question) else {
+            return;
+        };
+        if known.status.newest.as_ref() != Some(&servers) {
+            known.status.newest = Some(servers);
+            self.changed.notify_one();
+        }
+    }
+
     /// Records the answer to a question. Returns whether it is still asked.
     fn record(
         &self,
@@ -308,6 +381,28 @@ impl Names {
         }
         self.asked.notify_waiters();
         true
+    }
+}
+
+/// The port of the endpoints of a Service. `None`: it is not known.
+fn port_of(service: &Service, known: &EndpointList) -> Option<u16> {
+    match &service.port {
+        ServicePort::Number(port) => Some(*port),
+        _ => Some(known.endpoints().first()?.at.port()),
+    }
+}
+
+/// Logs what operators should know of the endpoints of a Service.
+fn tell(service: &Service, choice: &Choice) {
+    if choice.is_last_resort {
+        tracing::warn!(%service, "no endpoint serves: those that are not about to end are asked all the same");
+    }
+    if choice.without_port > 0 {
+        let endpoints = choice.without_port;
+        tracing::warn!(
+            %service, endpoints,
+            "endpoints do not have the port, or have several. Write its name or number: `NAME:PORT`"
+        );
     }
 }
 

@@ -1,0 +1,74 @@
+//! Where the API server is, and what this process shows it: what every pod is given.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+};
+
+use super::ServiceFailure;
+use crate::config::schema::{ClientTls, Verify};
+
+/// The files that a pod is given.
+const FOLDER: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
+/// The most bytes of one of them.
+const LONGEST: u64 = 64 << 10;
+
+/// How the API server is reached.
+#[derive(Clone, Debug)]
+pub(super) struct Access {
+    pub(super) host: String,
+    pub(super) port: u16,
+    folder: PathBuf,
+}
+
+impl Access {
+    /// As the surroundings of this process have it.
+    pub(super) fn of_pod() -> Result<Self, ServiceFailure> {
+        let host = env::var("KUBERNETES_SERVICE_HOST").map_err(|_| ServiceFailure::NoPod)?;
+        let port = env::var("KUBERNETES_SERVICE_PORT").ok();
+        Ok(Self {
+            host,
+            port: port.and_then(|port| port.parse().ok()).unwrap_or(443),
+            folder: FOLDER.into(),
+        })
+    }
+
+    /// The token, as it is now: it is renewed every hour or so.
+    pub(super) fn token(&self) -> Result<String, ServiceFailure> {
+        Ok(self.text("token")?.trim_end().to_owned())
+    }
+
+    /// The namespace of the pod.
+    pub(super) fn namespace(&self) -> Result<String, ServiceFailure> {
+        Ok(self.text("namespace")?.trim_end().to_owned())
+    }
+
+    /// TLS with the API server, whose authority the pod is given. The file is followed.
+    pub(super) fn tls(&self) -> ClientTls {
+        ClientTls {
+            ca: Some(self.folder.join("ca.crt")),
+            name: None,
+            identity: None,
+            verify: Verify::Full,
+        }
+    }
+
+    fn text(&self, name: &str) -> Result<String, ServiceFailure> {
+        read(&self.folder.join(name))
+    }
+}
+
+fn read(path: &Path) -> Result<String, ServiceFailure> {
+    let refused = |why: String| ServiceFailure::Account {
+        path: path.display().to_string(),
+        why,
+    };
+    let size = fs::metadata(path)
+        .map_err(|error| refused(error.to_string()))?
+        .len();
+    match size {
+        0 => Err(refused("it is empty".to_owned())),
+        1..=LONGEST => fs::read_to_string(path).map_err(|error| refused(error.to_string())),
+        _ => Err(refused("it is too long".to_owned())),
+    }
+}

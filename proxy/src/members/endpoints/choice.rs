@@ -1,0 +1,38 @@
+//! The endpoints of a Service that are servers.
+
+use std::collections::BTreeMap;
+
+use super::{EndpointList, ServiceEndpoint, slice::Service};
+
+/// The endpoints that are servers, and what operators should know of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Choice {
+    /// The servers, sorted. Those that are about to end are among them, and are given nothing new.
+    pub list: EndpointList,
+    /// None serves: those that do not end are taken all the same.
+    pub is_last_resort: bool,
+    /// The number of endpoints that lack the port, or of which it is not known which port is meant.
+    pub without_port: usize,
+}
+
+impl Choice {
+    pub(super) fn of(found: Vec<(Service, ServiceEndpoint)>, without_port: usize) -> Self {
+        // An address may be in two slices for a moment, and two pods may have it, of which one ends.
+        let mut best: BTreeMap<_, (Service, ServiceEndpoint)> = BTreeMap::new();
+        for (service, endpoint) in found {
+            let known = best.get(&endpoint.at);
+            if known.is_none_or(|(before, _)| service < *before) {
+                best.insert(endpoint.at, (service, endpoint));
+            }
+        }
+        let serves = best.values().any(|(service, _)| *service == Service::Serves);
+        let is_taken = |service: Service| service != Service::Away || !serves;
+        let is_last_resort = !serves && best.values().any(|(service, _)| *service == Service::Away);
+        let taken = best.into_values().filter(|(service, _)| is_taken(*service));
+        Self {
+            list: EndpointList::new(taken.map(|(_, endpoint)| endpoint).collect()),
+            is_last_resort,
+            without_port,
+        }
+    }
+}
