@@ -8,6 +8,7 @@ cd "$(dirname "$0")/.."
 . scripts/phases.sh
 
 phase "tools, installed once" sh scripts/prepare.sh
+phase "control plane of Kubernetes, built once" sh scripts/control-plane.sh
 
 # Servers are in sbin, which only root has in its PATH.
 PATH="$PATH:/usr/sbin:/sbin"
