@@ -1,4 +1,4 @@
-"""An API server of Kubernetes that knows EndpointSlices and nothing else, and lies when it is told to."""
+"""An API server of Kubernetes that knows EndpointSlices and Leases, and lies when it is told to."""
 
 import json
 import queue
@@ -12,6 +12,7 @@ from .pod import Pod
 from .tls import Authority
 
 PATH = "/apis/discovery.k8s.io/v1/namespaces/{}/endpointslices"
+LEASES = "/apis/coordination.k8s.io/v1/namespaces/{}/leases"
 STATUSES = {"unauthorized": 401, "forbidden": 403, "too many requests": 429, "broken": 500, "away": 503}
 
 
@@ -32,7 +33,8 @@ class ApiServer:
 
     def __init__(self, folder, namespace="cache", service="mc"):
         self.service, self.namespace = service, namespace
-        self.slices, self.version, self.trouble = {}, 100, None
+        self.slices, self.leases, self.version, self.trouble = {}, {}, 100, None
+        self.allows_leases, self.loses_answers = True, 0
         self.listed, self.watched = 0, 0
         self._lock, self._watchers = threading.Lock(), []
         self.token = "first"
@@ -83,6 +85,23 @@ class ApiServer:
             gone["metadata"]["resourceVersion"] = str(self.version)
             self._tell("DELETED", gone)
 
+    def write(self, name, lease, is_new):
+        """Makes or replaces a Lease. Returns the status."""
+        with self._lock:
+            if is_new == (name in self.leases):
+                return 409 if is_new else 404
+            known = self.leases.get(name, {"metadata": {}})["metadata"].get("resourceVersion")
+            if not is_new and lease["metadata"].get("resourceVersion") != known:
+                return 409
+            self.version += 1
+            lease["metadata"]["resourceVersion"] = str(self.version)
+            self.leases[name] = lease
+            return 201 if is_new else 200
+
+    def holder(self):
+        """The fleet of the Service, as its Lease says."""
+        return self.leases[self.service]["spec"]["holderIdentity"]
+
     def say(self, line):
         """Sends these bytes to all who watch."""
         for watcher in self._watchers:
@@ -126,22 +145,33 @@ def _handler(server):
         def log_message(self, *_):
             pass
 
+        def do_POST(self):
+            self._write(True)
+
+        def do_PUT(self):
+            self._write(False)
+
+        def _write(self, is_new):
+            lease = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            if self._is_refused():
+                return
+            status = server.write(lease["metadata"]["name"], lease, is_new)
+            if server.loses_answers and status < 300:
+                server.loses_answers -= 1
+                self._cut()
+                return
+            self._answer(status, lease)
+
         def do_GET(self):
+            if self._is_refused():
+                return None
             asked = urlsplit(self.path)
             words = {name: values[-1] for name, values in parse_qs(asked.query).items()}
             trouble = server.trouble
-            if trouble == "silent":
-                # It has taken the question, and says nothing.
-                self.rfile.read(1)
-                return
-            if trouble == "cut":
-                self.connection.shutdown(socket.SHUT_RDWR)
-                self.close_connection = True
-                return
-            if trouble in STATUSES:
-                return self._answer(STATUSES[trouble], {"kind": "Status", "message": trouble})
-            if self.headers["Authorization"] != f"Bearer {server.token}":
-                return self._answer(401, {"kind": "Status"})
+            leases = LEASES.format(server.namespace)
+            if asked.path.startswith(leases):
+                lease = server.leases.get(asked.path.removeprefix(leases + "/"))
+                return self._answer(200 if lease else 404, lease or {"kind": "Status"})
             expected = f"kubernetes.io/service-name={server.service}"
             if asked.path != PATH.format(server.namespace) or words.get("labelSelector") != expected:
                 return self._answer(404, {"kind": "Status"})
@@ -161,6 +191,28 @@ def _handler(server):
             if trouble == "no JSON":
                 return self._answer(200, None, b"{")
             return self._answer(200, page)
+
+        def _is_refused(self):
+            """Whether the request is not answered as it should be, which has happened then."""
+            trouble = server.trouble
+            if trouble == "silent":
+                # It has taken the question, and says nothing.
+                self.rfile.read(1)
+            elif trouble == "cut":
+                self._cut()
+            elif trouble in STATUSES:
+                self._answer(STATUSES[trouble], {"kind": "Status", "message": trouble})
+            elif self.headers["Authorization"] != f"Bearer {server.token}":
+                self._answer(401, {"kind": "Status"})
+            elif "/leases" in self.path and not server.allows_leases:
+                self._answer(403, {"kind": "Status"})
+            else:
+                return False
+            return True
+
+        def _cut(self):
+            self.connection.shutdown(socket.SHUT_RDWR)
+            self.close_connection = True
 
         def _answer(self, code, body, raw=None):
             raw = raw or json.dumps(body).encode()

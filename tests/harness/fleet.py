@@ -1,5 +1,6 @@
 """A fleet on one machine: nodes, each with a memcached and a proxy at its side."""
 
+import functools
 import json
 import signal
 from itertools import zip_longest
@@ -17,9 +18,11 @@ SHORT = {"lease": "1s", "suspect": "300ms"}
 
 class Node:
     """A memcached, and the proxy that alone talks to it: by a Unix socket, or else by a port. `place` is
-    the namespace of the proxy. A witness has no memcached."""
+    the namespace of the proxy, `before` a command behind which it runs. A witness has no memcached."""
 
-    def __init__(self, name, io, folder, peers, listen, unix=True, place=None, witness=False, **keys):
+    def __init__(
+        self, name, io, folder, peers, listen, unix=True, place=None, witness=False, before=(), **keys
+    ):
         self.name = name
         self.folder = folder / name
         self.folder.mkdir()
@@ -47,13 +50,13 @@ class Node:
             "fleet": fleet,
             **keys,
         }
-        self.place = place
+        self.place, self._before = place, before
         self.proxy = None
         self.start()
 
     def start(self):
         """Starts the proxy, which does not wait until it has joined."""
-        make = self.place.proxy if self.place else Proxy
+        make = self.place.proxy if self.place else functools.partial(Proxy, before=self._before)
         self.proxy = make(self._config, self._io, self.folder)
 
     def configure(self, **fleet):

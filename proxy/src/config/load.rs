@@ -7,7 +7,7 @@ use xxhash_rust::xxh3::Xxh3Default;
 use super::{
     ConfigError, Diagnostic, check, file, foreign, near_settings, passwords,
     reading::{Kind, Reading},
-    schema::{Config, Fleet, Peers, Pool},
+    schema::{Config, Fleet, FleetPeers, Peers, Pool},
     users,
     yaml::{self, PeerFile},
 };
@@ -209,7 +209,12 @@ fn peers_seen_from(folder: &Path, peers: &mut Peers) {
 
 fn fleet_seen_from(folder: &Path, fleet: &mut Fleet) {
     fleet.dir = folder.join(&fleet.dir);
-    peers_seen_from(folder, &mut fleet.peers);
+    match &mut fleet.peers {
+        FleetPeers::At(peers) => peers_seen_from(folder, peers),
+        FleetPeers::Service(service) => {
+            service.keep = service.keep.take().map(|keep| folder.join(keep));
+        }
+    }
     if let Some(tls) = &mut fleet.tls {
         tls.identity.below(folder);
         tls.ca = folder.join(&tls.ca);

@@ -9,10 +9,12 @@
 //! * `roster`: the fleet as the voters agreed on it; `difference`: from one roster to the next; `cause`: why
 //!   a peer leaves
 //! * `voters`: the peers that vote
+//! * `first_start`: what a proxy without a fleet does
 #![warn(missing_docs)]
 
 mod cause;
 mod difference;
+mod first_start;
 pub mod keeper;
 mod leadership;
 mod lease;
@@ -24,6 +26,7 @@ mod voters;
 pub use self::{
     cause::Cause,
     difference::Difference,
+    first_start::{Answer, FirstStart, Sight, Waiting, first_start, lowest},
     keeper::Keeper,
     leadership::{Act, Candidate, Grant, Heartbeat, Leadership},
     lease::Lease,

@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use super::Identity;
+use super::{Identity, Question, Service};
 
 /// A fleet, as one of its peers is told.
 #[derive(Clone, Debug, PartialEq)]
@@ -13,14 +13,14 @@ pub struct Fleet {
     /// peers.
     pub announce: Option<String>,
     /// Where the other peers are.
-    pub peers: Peers,
+    pub peers: FleetPeers,
     /// This peer's name, unique and stable. `None`: the name of the host.
     pub name: Option<String>,
     /// The directory that outlives the process.
     pub dir: PathBuf,
     /// The names of the voters. `None`: the fleet chooses.
     pub voters: Option<Vec<String>>,
-    /// The number of peers at the first start.
+    /// The least number of peers at the first start.
     pub expect: usize,
     /// What this proxy is in the fleet.
     pub role: Role,
@@ -37,9 +37,26 @@ impl Fleet {
     pub const LEASE: Duration = Duration::from_secs(1);
     /// Default of `suspect`.
     pub const SUSPECT: Duration = Duration::from_millis(300);
+
+    /// The question whose answer is where the peers are. `None`: nobody is asked.
+    pub fn question(&self) -> Option<Question> {
+        match &self.peers {
+            FleetPeers::At(_) => None,
+            FleetPeers::Service(service) => Some(Question::Peers(service.clone())),
+        }
+    }
 }
 
 /// Where the peers of a fleet are.
+#[derive(Clone, Debug, PartialEq)]
+pub enum FleetPeers {
+    /// At these addresses.
+    At(Peers),
+    /// They are the pods of this Service. The API server says which of them are there.
+    Service(Service),
+}
+
+/// Where other proxies are.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Peers {
     /// A name whose addresses they have, and their port.

@@ -30,7 +30,7 @@ pub use self::{
     dedicated::{Dedicated, Reset},
     discovery::Discovery,
     door::{Door, Reads, Writes},
-    fleet::{Fleet, PeerTls, Peers, Role},
+    fleet::{Fleet, FleetPeers, PeerTls, Peers, Role},
     health::{Drain, HealthCheck, HealthListener, Network},
     login::{Access, Login, Password, PasswordSource, PlainLogins},
     near::{NearCache, NearKept, Scripts},

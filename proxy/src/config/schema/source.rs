@@ -119,8 +119,10 @@ pub enum Question {
     Dns(Dns),
     /// The configuration endpoint of a cluster is asked.
     Endpoint(Endpoint),
-    /// The API server of Kubernetes is asked for the endpoints of a Service.
+    /// The API server of Kubernetes is asked for the endpoints of a Service that are servers.
     Service(Service),
+    /// The API server of Kubernetes is asked for all endpoints of a Service, which are peers.
+    Peers(Service),
 }
 
 impl Question {
@@ -129,7 +131,7 @@ impl Question {
         match self {
             Self::Dns(_) => "DNS",
             Self::Endpoint(_) => "the endpoint",
-            Self::Service(_) => "the API server",
+            Self::Service(_) | Self::Peers(_) => "the API server",
         }
     }
 
@@ -138,7 +140,7 @@ impl Question {
         match self {
             Self::Dns(dns) => &dns.name,
             Self::Endpoint(endpoint) => &endpoint.address,
-            Self::Service(service) => &service.name,
+            Self::Service(service) | Self::Peers(service) => &service.name,
         }
     }
 }

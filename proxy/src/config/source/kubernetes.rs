@@ -105,7 +105,7 @@ fn is_label(text: &str, longest: usize) -> bool {
 
 /// A Service as it stands in a configuration.
 #[derive(Debug)]
-pub(super) struct ServiceForm;
+pub(in crate::config) struct ServiceForm;
 
 impl Form for ServiceForm {
     type Value = Service;

@@ -25,7 +25,7 @@ mod own;
 use std::collections::BTreeMap;
 
 pub use self::own::Own;
-pub(super) use self::own::OwnForm;
+pub(super) use self::{kubernetes::ServiceForm, own::OwnForm};
 
 use super::{
     ConfigError, Diagnostic, Place,

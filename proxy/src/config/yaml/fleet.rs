@@ -10,8 +10,9 @@ use crate::config::{
         Text, Word,
     },
     reading::Reading,
-    schema::{Fleet, Identity, PeerTls, Peers, Role},
+    schema::{Fleet, FleetPeers, Identity, PeerTls, Peers, Role},
     section::section,
+    source::ServiceForm,
 };
 
 section! {
@@ -22,9 +23,9 @@ section! {
         /// The address under which the other peers reach this one. The default is `listen`; where that is
         /// every address of this machine (`0.0.0.0`), the one by which this machine reaches the first peer.
         announce: Optional<ServerAddress>,
-        /// Where the other peers are: `{dns: NAME:PORT}`, `{file: PATH}` (an address a line, followed), or a
-        /// list of addresses. This peer's own may be among them.
-        peers: PeersForm,
+        /// Where the other peers are: `{kubernetes: NAME}` (the pods of a Service), `{dns: NAME:PORT}`, `{file:
+        /// PATH}` (an address a line, followed), or a list of addresses. This peer's own may be among them.
+        peers: FleetPeersForm,
         /// The name of this peer, unique in the fleet and the same after a restart. The default is the name
         /// of the host.
         name: Optional<Text>,
@@ -33,7 +34,8 @@ section! {
         /// The peers that vote: `auto` (the first 3; from 9 peers on 5), or a list of names.
         voters: VotersForm,
         /// The number of peers at the very first start, which waits until so many are there. The default is
-        /// the number of peers that are listed; with DNS it must be said.
+        /// the number of peers that are listed; with a file or DNS it must be said. With `kubernetes` the first
+        /// start waits for all pods that the Service has.
         expect: Optional<Count<1, 2048>>,
         /// What this proxy is in the fleet.
         role: Word<Role> = Role::Peer,
@@ -74,6 +76,48 @@ impl Choice for Role {
 }
 
 /// The peers of a fleet.
+#[derive(Debug)]
+pub(super) struct FleetPeersForm;
+
+section! {
+    /// Where the peers of a fleet are: one of these.
+    pub(super) struct FleetPeersKeys {
+        /// A Service whose pods are the peers, followed at the API server.
+        kubernetes: Optional<ServiceForm>,
+        /// `NAME:PORT`: a name whose addresses the peers have, asked every second.
+        dns: Optional<ServerAddress>,
+        /// A file with an address a line, which is followed.
+        file: Optional<PathText>,
+    }
+}
+
+impl Form for FleetPeersForm {
+    type Value = FleetPeers;
+
+    fn shape() -> Shape {
+        Shape::AnyOf(vec![List::<ServerAddress>::shape(), FleetPeersKeys::shape()])
+    }
+
+    fn read(node: &Node, cx: &mut Reading) -> Result<FleetPeers, Diagnostic> {
+        if let Value::List(_) = &node.value {
+            let listed = List::<ServerAddress>::read(node, cx)?;
+            return Ok(FleetPeers::At(Peers::Listed(listed)));
+        }
+        let keys = FleetPeersKeys::read(node, cx)?;
+        match (keys.kubernetes, keys.dns, keys.file) {
+            (Some(service), None, None) => Ok(FleetPeers::Service(service)),
+            (None, Some(dns), None) => Ok(FleetPeers::At(Peers::Dns(dns))),
+            (None, None, Some(file)) => Ok(FleetPeers::At(Peers::File(file))),
+            _ => Err(cx
+                .refuse(node.at, "the peers need one of `kubernetes`, `dns` and `file`")
+                .with_remedy(
+                    "write `{kubernetes: NAME}`, `{dns: NAME:PORT}`, `{file: PATH}` or a list of addresses",
+                )),
+        }
+    }
+}
+
+/// Other proxies.
 #[derive(Debug)]
 pub(super) struct PeersForm;
 
@@ -215,8 +259,9 @@ impl Form for FleetForm {
             _ => keys.name,
         };
         let listed = match &keys.peers {
-            Peers::Listed(peers) => Some(peers.len()),
-            Peers::Dns(_) | Peers::File(_) => None,
+            FleetPeers::At(Peers::Listed(peers)) => Some(peers.len()),
+            FleetPeers::At(Peers::Dns(_) | Peers::File(_)) => None,
+            FleetPeers::Service(_) => Some(1),
         };
         let Some(expect) = keys.expect.map(|count| count as usize).or(listed) else {
             return refuse(

@@ -15,10 +15,13 @@ use super::{
     alert::unix_micros,
     guard,
     message::{Introduction, Message, Reply},
+    peer_list::PeerList,
+    pods::{Found, Pods},
 };
 use crate::{
     config::schema::Role,
-    fleet::{Present, choose},
+    control::surroundings::kubernetes::ApiFailure,
+    fleet::{Answer, FirstStart, Present, Sight, choose, first_start, lowest},
 };
 
 /// Interval between two rounds of probes.
@@ -27,6 +30,8 @@ const LOOK: Duration = Duration::from_millis(200);
 /// would not be asked for 8 seconds: all ask all, and the work must not grow with the square of their number.
 const EACH_ROUND: usize = 50;
 const MOST_ROUNDS: usize = 40;
+/// Pause behind a failure of the API server.
+const AGAIN: Duration = Duration::from_secs(1);
 /// Time for the answer to a probe.
 const PROBE: Duration = Duration::from_millis(600);
 
@@ -37,16 +42,12 @@ impl Fleet {
         let empty: Vec<String> = self
             .book
             .pick(|_, entry, who| (entry.is_fresh() && who.fleet.is_none()).then(|| who.name.clone()));
-        let names = empty.iter().map(String::as_str);
-        let lowest = names
-            .chain([self.announced.name.as_str()])
-            .min()
-            .unwrap_or_default();
+        let lowest = lowest(&self.announced.name, empty.iter().map(String::as_str));
         let (leader, term) = self.node.leader();
         Introduction {
             name: self.announced.name.clone(),
             identity: facts.identity,
-            fleet: facts.fleet,
+            fleet: facts.fleet.or_else(|| guard(&self.mine).taking),
             lowest: lowest.to_owned(),
             leader,
             term,
@@ -61,8 +62,8 @@ impl Fleet {
     pub(super) async fn look_around(self: Arc<Self>) {
         let mut told = BTreeSet::new();
         for round in 0_usize.. {
-            let mut addresses: Vec<SocketAddr> = self.listed().await;
-            let expected = self.expected(&addresses);
+            let listed = self.peers.addresses().await;
+            let mut addresses = listed.clone();
             let others: BTreeSet<SocketAddr> = self.others().into_values().collect();
             addresses.extend(&others);
             addresses.extend(guard(&self.candidates).iter().map(|(_, address)| *address));
@@ -90,7 +91,7 @@ impl Fleet {
                 !waits || number % rounds == round % rounds
             });
             self.probe(&addresses).await;
-            self.begin(expected).await;
+            self.begin(&listed).await;
             self.tell_of_alerts(&mut told);
             sleep(LOOK).await;
         }
@@ -129,58 +130,147 @@ impl Fleet {
         self.config.expect.max(others.count().div_ceil(2) + 1)
     }
 
-    /// Finds the fleet of those who are there, or begins one with them, if so many are there.
-    async fn begin(&self, expected: usize) {
-        if self.who.facts().fleet.is_some() || self.node.has_begun().await {
-            return;
-        }
+    /// The others that have answered a moment ago.
+    fn present(&self) -> Vec<(SocketAddr, Introduction)> {
         let mut present = self.book.present();
         present.retain(|(_, who)| who.identity != self.announced.identity);
-        let fleets: BTreeSet<u128> = present.iter().filter_map(|(_, who)| who.fleet).collect();
-        let wait = |why: String| guard(&self.mine).waits_for = why;
-        match fleets.len() {
-            0 => {}
-            1 => {
-                if let Some(fleet) = fleets.first()
-                    && let Err(error) = self.adopt(*fleet)
-                {
-                    tracing::error!(%error, "fleet: its identity cannot be written down");
-                }
-                return;
-            }
-            _ => {
-                return wait("the listed peers belong to several fleets: list those of one".to_owned());
-            }
-        }
-        let me = self.introduction();
-        let names: BTreeSet<&str> = present
+        present
+    }
+
+    /// What this proxy does while it has no fleet, where these are listed.
+    fn first_start(&self, listed: &[SocketAddr]) -> FirstStart {
+        let own = self.announced.address;
+        let present = self.present();
+        let answers: Vec<Answer> = present
             .iter()
-            .map(|(_, who)| who.name.as_str())
-            .chain([me.name.as_str()])
-            .collect();
-        if names.len() < expected {
-            return wait(format!(
-                "the first start waits for {} peers, and {} are there: {}",
-                expected,
-                names.len(),
-                names.into_iter().collect::<Vec<_>>().join(", ")
-            ));
-        }
-        let agree = present.iter().all(|(_, who)| who.lowest == me.lowest);
-        if !agree || me.lowest != me.name {
-            return wait(format!("{} begins the fleet", me.lowest));
-        }
-        let mut able: Vec<Present> = present
-            .iter()
-            .map(|(address, who)| Present {
+            .map(|(_, who)| Answer {
                 name: who.name.clone(),
-                node: who.identity as u64,
-                address: *address,
-                witness: who.witness,
+                lowest: who.lowest.clone(),
+                fleet: who.fleet,
             })
             .collect();
-        able.push(self.present());
-        let voters = choose(&[], &able, &[], self.config.voters.as_deref());
+        let mut silent = Vec::new();
+        let (expected, unlisted) = match &self.peers {
+            PeerList::At(_) => (self.expected(listed), None),
+            PeerList::Pods(_) => {
+                let is_there = |at: &SocketAddr| present.iter().any(|(known, _)| known == at);
+                silent.extend(listed.iter().filter(|&at| *at != own && !is_there(at)));
+                (self.config.expect, (!listed.contains(&own)).then_some(own))
+            }
+        };
+        first_start(&Sight {
+            me: &self.announced.name,
+            answers: &answers,
+            expected,
+            unlisted,
+            silent: &silent,
+        })
+    }
+
+    /// Finds the fleet of those who are there, or begins one with them.
+    async fn begin(self: &Arc<Self>, listed: &[SocketAddr]) {
+        if let Some(fleet) = self.who.facts().fleet {
+            // It has begun this one, and was interrupted.
+            if fleet == self.announced.identity && !self.node.has_begun().await {
+                self.initialize(&[self.as_voter()]).await;
+            }
+            return;
+        }
+        if self.node.has_begun().await {
+            return;
+        }
+        match (self.first_start(listed), &self.peers) {
+            (FirstStart::Begin, PeerList::At(_)) => {
+                let mut able: Vec<Present> = self
+                    .present()
+                    .iter()
+                    .map(|(address, who)| Present {
+                        name: who.name.clone(),
+                        node: who.identity as u64,
+                        address: *address,
+                        witness: who.witness,
+                    })
+                    .collect();
+                able.push(self.as_voter());
+                self.initialize(&able).await;
+            }
+            (FirstStart::Adopt(fleet), PeerList::At(_)) => self.adopt_or_tell(fleet),
+            (FirstStart::Wait(why), _) => self.wait(why.to_string()),
+            (decided, PeerList::Pods(pods)) => {
+                let done = match decided {
+                    FirstStart::Adopt(fleet) => self.join_pods(pods, fleet).await,
+                    _ => self.begin_among(pods).await,
+                };
+                if let Err(failure) = done {
+                    self.wait(format!(
+                        "the API server does not say which fleet is that of the Service: {failure}"
+                    ));
+                    sleep(AGAIN).await;
+                }
+            }
+        }
+    }
+
+    /// Takes the fleet of other pods, if it is that of the Service.
+    async fn join_pods(&self, pods: &Pods, fleet: u128) -> Result<(), ApiFailure> {
+        guard(&self.mine).taking = Some(fleet);
+        let found = pods
+            .take(fleet, (self.announced.address, &self.announced.name))
+            .await;
+        match &found {
+            Ok(Found::Same) => self.adopt_or_tell(fleet),
+            Ok(Found::Other(other)) => self.wait(format!(
+                "a pod is of fleet {fleet:032x}, and that of the Service is {other:032x}"
+            )),
+            // It tries again. Of many that join at once one alone is faster.
+            Ok(Found::Unlisted | Found::Changed) => sleep(self.spread()).await,
+            Err(_) => {}
+        }
+        guard(&self.mine).taking = None;
+        found.map(drop)
+    }
+
+    /// A pause of up to [`LOOK`].
+    fn spread(&self) -> Duration {
+        LOOK.mul_f64(guard(&self.drawn).fraction())
+    }
+
+    /// Begins a fleet among the pods of a Service, with itself as the only voter at first. Of all that try, one
+    /// alone changes the Lease from what it was before they had seen that nobody has a fleet.
+    async fn begin_among(self: &Arc<Self>, pods: &Pods) -> Result<(), ApiFailure> {
+        let read = pods.lease().await?;
+        let listed = pods.list().await?;
+        self.book.retain(&listed);
+        let mut others = listed.clone();
+        others.retain(|address| *address != self.announced.address);
+        self.probe(&others).await;
+        if self.first_start(&listed) != FirstStart::Begin {
+            return Ok(());
+        }
+        let (fleet, name) = (self.announced.identity, &self.announced.name);
+        if pods.hold(read, (fleet, name)).await? {
+            self.adopt_or_tell(fleet);
+            self.initialize(&[self.as_voter()]).await;
+        }
+        Ok(())
+    }
+
+    fn wait(&self, why: String) {
+        let before = std::mem::replace(&mut guard(&self.mine).waits_for, why.clone());
+        if before != why {
+            tracing::info!(why, "fleet: this proxy waits");
+        }
+    }
+
+    fn adopt_or_tell(&self, fleet: u128) {
+        if let Err(error) = self.adopt(fleet) {
+            tracing::error!(%error, "fleet: its identity cannot be written down");
+        }
+    }
+
+    /// Begins the log of a fleet. The voters are chosen among these.
+    async fn initialize(&self, able: &[Present]) {
+        let voters = choose(&[], able, &[], self.config.voters.as_deref());
         let nodes: BTreeMap<u64, BasicNode> = voters
             .iter()
             .map(|voter| (voter.node, BasicNode::new(voter.address)))
@@ -195,7 +285,7 @@ impl Fleet {
     }
 
     /// This proxy, as one that could vote.
-    pub(super) fn present(&self) -> Present {
+    pub(super) fn as_voter(&self) -> Present {
         Present {
             name: self.announced.name.clone(),
             node: self.node.id(),

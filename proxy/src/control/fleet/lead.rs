@@ -181,10 +181,12 @@ impl Fleet {
             }
             let committed = self.node.committed();
             if committed.borrow().fleet == 0 {
-                let fleet = {
+                let draw = || {
                     let mut random = guard(&self.drawn);
                     u128::from(random.bits()) << 64 | u128::from(random.bits())
                 };
+                // Among the pods of a Service it is known before.
+                let fleet = self.who.facts().fleet.unwrap_or_else(draw);
                 self.propose(Change::Begin { fleet: fleet.max(1) }).await;
                 continue;
             }
@@ -299,7 +301,7 @@ impl Fleet {
                 witness: who.witness,
             })
         });
-        present.push(self.present());
+        present.push(self.as_voter());
         away.retain(|node, _| now.iter().any(|voter| voter.node == *node));
         for voter in &now {
             match present.iter().any(|one| one.node == voter.node) {

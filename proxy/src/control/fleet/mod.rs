@@ -4,6 +4,7 @@
 //!   their handshakes; `links`: requests to other control threads; `message`: what is said; `book`: who is
 //!   where
 //! * `raft`: the log of the roster; `types`: the types of its entries
+//! * `peer_list`: where the others are; `pods`: the pods of a Service as the others
 //! * `begin`: the first start; `beat`: heartbeats, the lease, joining and leaving; `lead`: the work of the
 //!   leader
 //! * `settings`: what must be equal at all peers; `alert`: what is wrong among them
@@ -22,7 +23,9 @@ mod lease_end;
 mod link;
 mod links;
 mod message;
+mod peer_list;
 mod peering;
+mod pods;
 mod raft;
 mod security;
 mod serve;
@@ -36,7 +39,6 @@ use std::{
     collections::{BTreeMap, HashMap},
     io,
     net::SocketAddr,
-    path::Path,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
@@ -53,6 +55,7 @@ use self::{
     link::{Purpose, RawLink},
     links::Links,
     message::Gift,
+    peer_list::PeerList,
     raft::{Consensus, Node},
     security::Security,
     settings::Settings,
@@ -63,8 +66,8 @@ pub use self::{
     status::Status,
 };
 use crate::{
-    config::{Diagnostic, file, schema},
-    control::surroundings::host,
+    config::schema,
+    control::surroundings::{dns::Names, host},
     fleet::{Difference, Leadership, Lease, Peer, Roster, Slot, Stay},
     random::Random,
     tls::{Certificates, TlsError},
@@ -74,6 +77,7 @@ use crate::{
 /// This proxy in its fleet.
 pub struct Fleet {
     config: schema::Fleet,
+    peers: PeerList,
     who: Arc<OwnIdentity>,
     security: Arc<Security>,
     book: Arc<Book>,
@@ -135,6 +139,8 @@ struct WorkerReports {
     void: Option<(Stay, u64)>,
     /// This proxy says goodbye: it does not join again.
     leaves: bool,
+    /// The fleet that this proxy is about to take.
+    taking: Option<u128>,
     /// The lease was had when it was last looked at.
     had_lease: bool,
     /// Why this proxy does not join, for people.
@@ -160,6 +166,13 @@ pub enum FleetError {
     /// The address is that of every interface, and no other is known.
     #[error("fleet: nobody could reach this proxy at {0}: write `announce: ADDRESS`")]
     Address(SocketAddr),
+    /// The others would not see it.
+    #[error(
+        "fleet: the Service {service} does not have this peer's endpoint {address}: does it select this pod, is that its \
+         port, and does it publish addresses that are not ready?"
+    )]
+    #[allow(missing_docs, reason = "the message names the fields")]
+    Unlisted { service: String, address: SocketAddr },
 }
 
 fn guard<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -178,12 +191,9 @@ impl Fleet {
         mut random: Random,
         (workers, zone): (usize, Option<String>),
         (pools, copies): (Vec<String>, Vec<(String, String)>),
-        certificates: &Certificates,
+        (certificates, names): (&Certificates, &Arc<Names>),
     ) -> Result<(Arc<Self>, Peering), FleetError> {
         let name = config.name.clone().unwrap_or_else(host::name);
-        let draw = u128::from(random.bits()) << 64 | u128::from(random.bits());
-        let who = OwnIdentity::open(name.clone(), &config.dir, draw).map_err(FleetError::Files)?;
-        let who = Arc::new(who);
         let security = Arc::new(Security::open(config.tls.as_ref(), certificates)?);
         let told = |source| FleetError::Listen {
             address: config.listen.clone(),
@@ -191,7 +201,18 @@ impl Fleet {
         };
         let listener = TcpListener::bind(&config.listen).await.map_err(told)?;
         let bound = listener.local_addr().map_err(told)?;
-        let address = reachable(&config, bound).await?;
+        let peers = PeerList::new(&config.peers, names);
+        let address = peers.reachable(config.announce.as_deref(), bound).await?;
+        let mut draw = || u128::from(random.bits()) << 64 | u128::from(random.bits());
+        let mut who = OwnIdentity::open(name.clone(), &config.dir, draw()).map_err(FleetError::Files)?;
+        if let (PeerList::Pods(pods), Some(fleet)) = (&peers, who.facts().fleet)
+            && !pods.is_still(fleet, (address, &name)).await?
+        {
+            drop(who);
+            init_directory(&config.dir, true).map_err(|error| FleetError::Files(io::Error::other(error)))?;
+            who = OwnIdentity::open(name.clone(), &config.dir, draw()).map_err(FleetError::Files)?;
+        }
+        let who = Arc::new(who);
         let book = Arc::new(Book::default());
         let links = Arc::new(Links::new(Arc::clone(&who), Arc::clone(&security)));
         let identity = who.facts().identity;
@@ -229,6 +250,7 @@ impl Fleet {
         );
         let fleet = Arc::new(Self {
             config,
+            peers,
             who: Arc::clone(&who),
             security: Arc::clone(&security),
             book,
@@ -342,31 +364,6 @@ impl Fleet {
         }
     }
 
-    /// The addresses of the peers that the configuration names, as they are now.
-    async fn listed(&self) -> Vec<SocketAddr> {
-        let names = match &self.config.peers {
-            schema::Peers::Dns(name) => vec![name.clone()],
-            schema::Peers::Listed(names) => names.clone(),
-            schema::Peers::File(path) => match read_peers(path).await {
-                Ok(peers) => peers,
-                Err(error) => {
-                    tracing::warn!(path = %path.display(), %error, "fleet: the list of peers cannot be read");
-                    Vec::new()
-                }
-            },
-        };
-        let mut addresses = Vec::new();
-        for name in names {
-            // A name that does not resolve now may do so later.
-            if let Ok(found) = tokio::net::lookup_host(&name).await {
-                addresses.extend(found);
-            }
-        }
-        addresses.sort_unstable();
-        addresses.dedup();
-        addresses
-    }
-
     /// The address at which the node of this number is.
     fn address_of(&self, node: u64) -> Option<SocketAddr> {
         if node == self.node.id() {
@@ -386,50 +383,6 @@ impl Fleet {
             .filter(|peer| peer.name != self.announced.name);
         others.map(|peer| (peer.name.clone(), peer.address)).collect()
     }
-}
-
-/// The address under which the others reach this proxy.
-async fn reachable(config: &schema::Fleet, bound: SocketAddr) -> Result<SocketAddr, FleetError> {
-    let announce = match &config.announce {
-        Some(address) => tokio::net::lookup_host(address)
-            .await
-            .ok()
-            .and_then(|mut found| found.next()),
-        None => None,
-    };
-    if let Some(address) = announce {
-        return Ok(address);
-    }
-    if !bound.ip().is_unspecified() {
-        return Ok(bound);
-    }
-    // The way to a peer says which of this machine's addresses is the one that peers see.
-    let peers = match &config.peers {
-        schema::Peers::Dns(name) => vec![name.clone()],
-        schema::Peers::Listed(names) => names.clone(),
-        schema::Peers::File(path) => read_peers(path).await.unwrap_or_default(),
-    };
-    for peer in peers {
-        let found = tokio::net::lookup_host(&peer).await.ok();
-        for address in found.into_iter().flatten() {
-            if let Some(ip) = host::way_to(address) {
-                return Ok(SocketAddr::new(ip, bound.port()));
-            }
-        }
-    }
-    Err(FleetError::Address(bound))
-}
-
-/// The peers in a file, one a line.
-async fn read_peers(path: &Path) -> Result<Vec<String>, Diagnostic> {
-    let path = path.to_owned();
-    let read = tokio::task::spawn_blocking(move || file::read(&path)).await;
-    let text = read.unwrap_or_else(|error| Err(Diagnostic::whole(error.to_string())))?;
-    let lines = text.lines().map(str::trim);
-    Ok(lines
-        .filter(|line| !line.is_empty() && !line.starts_with('#'))
-        .map(str::to_owned)
-        .collect())
 }
 
 /// A time of leases, in microseconds.

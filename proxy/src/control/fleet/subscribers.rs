@@ -20,7 +20,7 @@ use std::{
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpListener,
-    runtime::Builder,
+    runtime::{Builder, Handle},
     sync::mpsc,
     time::sleep,
 };
@@ -36,7 +36,8 @@ use super::{
     security::Security,
 };
 use crate::{
-    config::schema::{self, Peers, Role},
+    config::schema::{self, FleetPeers, Peers, Role},
+    control::surroundings::dns::Names,
     fleet::{Change, Difference, Heartbeat, Peer, Roster, Stay},
     random::Random,
     tls::Certificates,
@@ -143,7 +144,7 @@ fn config(dir: &Path) -> schema::Fleet {
     schema::Fleet {
         listen: "127.0.0.1:0".to_owned(),
         announce: None,
-        peers: Peers::Listed(Vec::new()),
+        peers: FleetPeers::At(Peers::Listed(Vec::new())),
         name: Some("leader".to_owned()),
         dir: dir.to_owned(),
         // Subscribers do not vote.
@@ -166,7 +167,10 @@ fn lead(dir: &Path) {
             Random(1),
             (1, None),
             (Vec::new(), Vec::new()),
-            &Certificates::default(),
+            (
+                &Certificates::default(),
+                &Arc::new(Names::offline(Handle::current())),
+            ),
         )
         .await
         .unwrap();

@@ -202,7 +202,7 @@ pub(in crate::control) fn start(
                 random,
                 about,
                 (replicated(config), own_copies(config)),
-                preparer.registry.certificates(),
+                (preparer.registry.certificates(), &names),
             );
             let (fleet, peering) = runtime.block_on(started)?;
             if !fleet.began_clean() {

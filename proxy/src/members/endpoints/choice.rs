@@ -1,6 +1,6 @@
 //! The endpoints of a Service that are servers.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, net::SocketAddr};
 
 use super::{EndpointList, ServiceEndpoint, slice::Service};
 
@@ -17,14 +17,7 @@ pub struct Choice {
 
 impl Choice {
     pub(super) fn of(found: Vec<(Service, ServiceEndpoint)>, without_port: usize) -> Self {
-        // An address may be in two slices for a moment, and two pods may have it, of which one ends.
-        let mut best: BTreeMap<_, (Service, ServiceEndpoint)> = BTreeMap::new();
-        for (service, endpoint) in found {
-            let known = best.get(&endpoint.at);
-            if known.is_none_or(|(before, _)| service < *before) {
-                best.insert(endpoint.at, (service, endpoint));
-            }
-        }
+        let best = by_address(found);
         let serves = best.values().any(|(service, _)| *service == Service::Serves);
         let is_taken = |service: Service| service != Service::Away || !serves;
         let is_last_resort = !serves && best.values().any(|(service, _)| *service == Service::Away);
@@ -35,4 +28,26 @@ impl Choice {
             without_port,
         }
     }
+
+    pub(super) fn of_all(found: Vec<(Service, ServiceEndpoint)>, without_port: usize) -> Self {
+        let all = by_address(found).into_values();
+        Self {
+            list: EndpointList::new(all.map(|(_, endpoint)| endpoint).collect()),
+            is_last_resort: false,
+            without_port,
+        }
+    }
+}
+
+/// The best endpoint at each address: one may be in two slices for a moment, and two pods may have it, of which
+/// one ends.
+fn by_address(found: Vec<(Service, ServiceEndpoint)>) -> BTreeMap<SocketAddr, (Service, ServiceEndpoint)> {
+    let mut best: BTreeMap<_, (Service, ServiceEndpoint)> = BTreeMap::new();
+    for (service, endpoint) in found {
+        let known = best.get(&endpoint.at);
+        if known.is_none_or(|(before, _)| service < *before) {
+            best.insert(endpoint.at, (service, endpoint));
+        }
+    }
+    best
 }

@@ -116,23 +116,35 @@ impl Slices {
         Ok(is_new)
     }
 
-    /// The endpoints that are servers at this port. Where there are slices of both families, those of IPv4
-    /// count.
+    /// The endpoints that are servers at this port.
     pub fn choose(&self, port: &ServicePort) -> Choice {
+        let (found, without_port) = self.found(port);
+        Choice::of(found, without_port)
+    }
+
+    /// All endpoints at this port, until they are gone.
+    pub fn all(&self, port: &ServicePort) -> Choice {
+        let (found, without_port) = self.found(port);
+        Choice::of_all(found, without_port)
+    }
+
+    /// The endpoints at this port, and the number of those that lack it. Where there are slices of both families, those of IPv4
+    /// count.
+    fn found(&self, port: &ServicePort) -> (Vec<(Service, ServiceEndpoint)>, usize) {
         let has_four = self
             .slices
             .values()
             .any(|slice| slice.family == Family::Four && slice.len() > 0);
         let family = if has_four { Family::Four } else { Family::Six };
         let mut without_port = 0;
-        let mut found: Vec<(Service, ServiceEndpoint)> = Vec::new();
+        let mut found = Vec::new();
         for slice in self.slices.values().filter(|slice| slice.family == family) {
             match slice.endpoints(port) {
                 Some(endpoints) => found.extend(endpoints),
                 None => without_port += slice.len(),
             }
         }
-        Choice::of(found, without_port)
+        (found, without_port)
     }
 
     fn check(&self) -> Result<(), BadAnswer> {

@@ -7,7 +7,7 @@ use hickory_resolver::{
     proto::op::ResponseCode,
 };
 
-use crate::control::surroundings::{discovery::DiscoveryFailure, kubernetes::ServiceFailure};
+use crate::control::surroundings::{discovery::DiscoveryFailure, kubernetes::ApiFailure};
 
 /// More servers than any real answer has.
 pub(super) const LIMIT: usize = 10_000;
@@ -33,7 +33,7 @@ pub enum LookupFailure {
     #[error(transparent)]
     Endpoint(#[from] DiscoveryFailure),
     #[error(transparent)]
-    Service(#[from] ServiceFailure),
+    Service(#[from] ApiFailure),
 }
 
 impl LookupFailure {

@@ -46,11 +46,11 @@ use crate::{
     },
     control::surroundings::{
         discovery::{Discovery, Keeper},
-        kubernetes::{Pauses, Watcher},
+        kubernetes::{Api, Pauses, Select, Watcher},
     },
     members::{
         discovery::NodeList,
-        endpoints::{Choice, EndpointList},
+        endpoints::{Choice, EndpointList, Slices},
     },
     tls::Certificates,
 };
@@ -115,6 +115,11 @@ impl Names {
         &self.certificates
     }
 
+    /// The API server of Kubernetes.
+    pub(in crate::control) fn api(&self) -> Api {
+        Api::new(Arc::clone(&self.certificates))
+    }
+
     fn known(&self) -> MutexGuard<'_, BTreeMap<Question, ListLookup>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -138,7 +143,16 @@ impl Names {
                     Question::Endpoint(endpoint) => {
                         self.runtime.spawn(names.discover(endpoint, Arc::clone(&lost)))
                     }
-                    Question::Service(service) => self.runtime.spawn(names.watch(service)),
+                    Question::Service(service) => {
+                        let keep = service.to_string();
+                        self.runtime
+                            .spawn(names.watch(question.clone(), service, (Slices::choose, keep)))
+                    }
+                    Question::Peers(service) => {
+                        let keep = format!("peers of {service}");
+                        self.runtime
+                            .spawn(names.watch(question.clone(), service, (Slices::all, keep)))
+                    }
                 };
                 ListLookup {
                     status: LookupStatus::default(),
@@ -299,18 +313,17 @@ impl Names {
         }
     }
 
-    /// Follows a Service at the API server. What is known serves while that does not answer, and then what
+    /// Follows a Service at the API server, which answers this question by these of its endpoints. What is known serves while that does not answer, and then what
     /// DNS tells.
-    async fn watch(self: Arc<Self>, service: Service) {
-        let question = Question::Service(service.clone());
-        let keeper = Keeper::new(service.keep.as_deref(), &service.to_string(), self.keeps);
+    async fn watch(self: Arc<Self>, question: Question, service: Service, (select, keep): (Select, String)) {
+        let keeper = Keeper::new(service.keep.as_deref(), &keep, self.keeps);
         let mut known: EndpointList = keeper.read().await.unwrap_or_default();
         if !known.endpoints().is_empty() {
             let servers = known.endpoints().len();
             tracing::info!(%service, servers, "the list that was kept serves until the API server answers");
             self.know(&question, known.servers());
         }
-        let mut watcher = Watcher::new(service.clone(), Arc::clone(&self.certificates));
+        let mut watcher = Watcher::new(service.clone(), select, self.api());
         let (mut pauses, mut last_good) = (Pauses::default(), Instant::now());
         let mut system = System::default();
         loop {

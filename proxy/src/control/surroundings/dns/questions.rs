@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     config::{
-        schema::{Config, Leaf, Question, Route},
+        schema::{Config, Fleet, Leaf, Question, Route},
         source::Lists,
     },
     members::Address,
@@ -21,8 +21,9 @@ impl Questions {
     /// The questions of a configuration. `servers` are those of its pools, as far as they are known.
     pub(in crate::control) fn of(config: &Config, servers: &Lists) -> Self {
         let lists = config.pools.values().filter_map(|pool| pool.source.question());
+        let peers = config.fleet.iter().filter_map(Fleet::question);
         Self {
-            lists: lists.collect(),
+            lists: lists.chain(peers).collect(),
             hosts: hosts(config, servers).into_values().flatten().collect(),
         }
     }

@@ -2,10 +2,11 @@
 
 use std::{
     env, fs,
+    net::SocketAddr,
     path::{Path, PathBuf},
 };
 
-use super::ServiceFailure;
+use super::ApiFailure;
 use crate::config::schema::{ClientTls, Verify};
 
 /// The files that a pod is given.
@@ -23,8 +24,8 @@ pub(super) struct Access {
 
 impl Access {
     /// As the surroundings of this process have it.
-    pub(super) fn of_pod() -> Result<Self, ServiceFailure> {
-        let host = env::var("KUBERNETES_SERVICE_HOST").map_err(|_| ServiceFailure::NoPod)?;
+    pub(super) fn of_pod() -> Result<Self, ApiFailure> {
+        let host = env::var("KUBERNETES_SERVICE_HOST").map_err(|_| ApiFailure::NoPod)?;
         let port = env::var("KUBERNETES_SERVICE_PORT").ok();
         Ok(Self {
             host,
@@ -34,12 +35,12 @@ impl Access {
     }
 
     /// The token, as it is now: it is renewed every hour or so.
-    pub(super) fn token(&self) -> Result<String, ServiceFailure> {
+    pub(super) fn token(&self) -> Result<String, ApiFailure> {
         Ok(self.text("token")?.trim_end().to_owned())
     }
 
     /// The namespace of the pod.
-    pub(super) fn namespace(&self) -> Result<String, ServiceFailure> {
+    pub(super) fn namespace(&self) -> Result<String, ApiFailure> {
         Ok(self.text("namespace")?.trim_end().to_owned())
     }
 
@@ -53,13 +54,19 @@ impl Access {
         }
     }
 
-    fn text(&self, name: &str) -> Result<String, ServiceFailure> {
+    fn text(&self, name: &str) -> Result<String, ApiFailure> {
         read(&self.folder.join(name))
     }
 }
 
-fn read(path: &Path) -> Result<String, ServiceFailure> {
-    let refused = |why: String| ServiceFailure::Account {
+/// The address of the API server. `None`: this process is in no pod, or is told a name.
+pub(in crate::control) fn api_address() -> Option<SocketAddr> {
+    let access = Access::of_pod().ok()?;
+    Some(SocketAddr::new(access.host.parse().ok()?, access.port))
+}
+
+fn read(path: &Path) -> Result<String, ApiFailure> {
+    let refused = |why: String| ApiFailure::Account {
         path: path.display().to_string(),
         why,
     };

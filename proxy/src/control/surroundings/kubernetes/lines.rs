@@ -5,7 +5,7 @@ use std::{future::poll_fn, pin::Pin, time::Duration};
 use hyper::body::Body;
 use tokio::time::timeout;
 
-use super::{ServiceFailure, client::Reply};
+use super::{ApiFailure, reply::Reply};
 
 /// The most bytes of one object: the API server's own store takes 1.5 MiB.
 pub(super) const LONGEST: usize = 4 << 20;
@@ -31,7 +31,7 @@ impl Lines {
     ///
     /// # Errors
     /// It does not come, or is too long.
-    pub(super) async fn next(&mut self, within: Duration) -> Result<Option<&[u8]>, ServiceFailure> {
+    pub(super) async fn next(&mut self, within: Duration) -> Result<Option<&[u8]>, ApiFailure> {
         self.pending.drain(..self.used);
         self.used = 0;
         let mut seen = 0;
@@ -43,16 +43,16 @@ impl Lines {
             }
             seen = self.pending.len();
             if seen > LONGEST {
-                return Err(ServiceFailure::TooLong(LONGEST));
+                return Err(ApiFailure::TooLong(LONGEST));
             }
-            let late = |_| Err(ServiceFailure::Late);
+            let late = |_| Err(ApiFailure::Late);
             match timeout(within, chunk(&mut self.reply))
                 .await
                 .unwrap_or_else(late)?
             {
                 Some(bytes) => self.pending.extend_from_slice(&bytes),
                 None if self.pending.is_empty() => return Ok(None),
-                None => return Err(ServiceFailure::Cut("within a line".to_owned())),
+                None => return Err(ApiFailure::Cut("within a line".to_owned())),
             }
         }
     }
@@ -62,23 +62,19 @@ impl Lines {
 ///
 /// # Errors
 /// It does not come, or is longer than `most`.
-pub(super) async fn whole(
-    mut reply: Reply,
-    most: usize,
-    within: Duration,
-) -> Result<Vec<u8>, ServiceFailure> {
+pub(super) async fn whole(mut reply: Reply, most: usize, within: Duration) -> Result<Vec<u8>, ApiFailure> {
     let mut all = Vec::new();
     loop {
-        let late = |_| Err(ServiceFailure::Late);
+        let late = |_| Err(ApiFailure::Late);
         match timeout(within, chunk(&mut reply)).await.unwrap_or_else(late)? {
             Some(bytes) if all.len() + bytes.len() <= most => all.extend_from_slice(&bytes),
-            Some(_) => return Err(ServiceFailure::TooLong(most)),
+            Some(_) => return Err(ApiFailure::TooLong(most)),
             None => return Ok(all),
         }
     }
 }
 
-async fn chunk(reply: &mut Reply) -> Result<Option<hyper::body::Bytes>, ServiceFailure> {
+async fn chunk(reply: &mut Reply) -> Result<Option<hyper::body::Bytes>, ApiFailure> {
     loop {
         let frame = poll_fn(|cx| Pin::new(&mut reply.body).poll_frame(cx)).await;
         match frame {
@@ -88,7 +84,7 @@ async fn chunk(reply: &mut Reply) -> Result<Option<hyper::body::Bytes>, ServiceF
                     return Ok(Some(bytes));
                 }
             }
-            Some(Err(error)) => return Err(ServiceFailure::Cut(error.to_string())),
+            Some(Err(error)) => return Err(ApiFailure::Cut(error.to_string())),
             None => return Ok(None),
         }
     }

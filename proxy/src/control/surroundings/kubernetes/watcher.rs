@@ -1,21 +1,21 @@
 //! Follows the endpoints of one Service: a list, and what changes behind it.
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{net::SocketAddr, time::Duration};
 
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use tokio::time::Instant;
 
 use super::{
-    ServiceFailure,
+    ApiFailure,
     access::Access,
-    client::get,
+    api::Api,
     lines::{LONGEST, Lines, whole},
+    rights::SLICES,
 };
 use crate::{
-    config::schema::Service,
+    config::schema::{Service, ServicePort},
     control::surroundings::discovery::Resolve,
-    members::endpoints::{BadAnswer, Choice, Listing, Slices},
-    tls::Certificates,
+    members::endpoints::{BadAnswer, Choice, EndpointList, Listing, Slices},
 };
 
 /// Slices in a page of a list.
@@ -36,10 +36,14 @@ const WATCH: u64 = 300;
 /// whose store was put back to a former state stays older.
 const LATER: Duration = Duration::from_secs(15);
 
+/// Which endpoints of a Service are meant.
+pub(in crate::control) type Select = fn(&Slices, &ServicePort) -> Choice;
+
 /// Follows one Service.
 pub(in crate::control) struct Watcher {
     service: Service,
-    certificates: Arc<Certificates>,
+    select: Select,
+    api: Api,
     /// All slices, as far as they are known. `None`: they are to be listed.
     slices: Option<Slices>,
     /// What is known although a list is due.
@@ -52,10 +56,11 @@ pub(in crate::control) struct Watcher {
 }
 
 impl Watcher {
-    pub(in crate::control) fn new(service: Service, certificates: Arc<Certificates>) -> Self {
+    pub(in crate::control) fn new(service: Service, select: Select, api: Api) -> Self {
         Self {
             service,
-            certificates,
+            select,
+            api,
             slices: None,
             known: None,
             older_since: None,
@@ -68,15 +73,12 @@ impl Watcher {
     ///
     /// # Errors
     /// The API server does not tell. The next call tries again, and what was known stays known.
-    pub(in crate::control) async fn next(
-        &mut self,
-        resolve: &impl Resolve,
-    ) -> Result<Choice, ServiceFailure> {
+    pub(in crate::control) async fn next(&mut self, resolve: &impl Resolve) -> Result<Choice, ApiFailure> {
         let followed = self.follow(resolve).await;
         self.has_failed = followed.is_err();
         if let Err(failure) = &followed {
             self.watch = None;
-            if let ServiceFailure::Bad(bad) = failure {
+            if let ApiFailure::Bad(bad) = failure {
                 // What went before may be lost: all is listed anew.
                 self.known = self.slices.take().or_else(|| self.known.take());
                 self.judge_age(bad);
@@ -97,21 +99,18 @@ impl Watcher {
         }
     }
 
-    async fn follow(&mut self, resolve: &impl Resolve) -> Result<Choice, ServiceFailure> {
-        let access = Access::of_pod()?;
-        let namespace = match &self.service.namespace {
-            Some(namespace) => namespace.clone(),
-            None => access.namespace()?,
-        };
+    async fn follow(&mut self, resolve: &impl Resolve) -> Result<Choice, ApiFailure> {
+        let namespace = namespace_of(&self.service)?;
         if self.slices.is_none() {
-            let listed = self.list(&access, resolve, &namespace).await?;
-            let choice = listed.choose(&self.service.port);
+            let listed = list(&self.service, &self.api, resolve).await?;
+            let listed = listed.whole(self.known.as_ref())?;
+            let choice = (self.select)(&listed, &self.service.port);
             self.slices = Some(listed);
             return Ok(choice);
         }
         loop {
             let Some(slices) = &mut self.slices else {
-                return Err(ServiceFailure::Late);
+                return Err(ApiFailure::Late);
             };
             let watch = match &mut self.watch {
                 Some(watch) => watch,
@@ -122,15 +121,15 @@ impl Watcher {
                         encoded(version)
                     );
                     let path = path(&namespace, &self.service.name, &more);
-                    let reply = get(&access, &self.certificates, resolve, (&path, &namespace)).await;
+                    let reply = self.api.get(resolve, &path, SLICES.of(&namespace)).await;
                     // A version that is no longer kept is told by a status as well.
                     let reply = reply.map_err(|failure| match failure {
-                        ServiceFailure::Status(410) => BadAnswer::Gone("410".to_owned()).into(),
+                        ApiFailure::Status(410) => BadAnswer::Gone("410".to_owned()).into(),
                         other => other,
                     })?;
                     let watch = self.watch.insert(Lines::of(reply));
                     if self.has_failed {
-                        return Ok(slices.choose(&self.service.port));
+                        return Ok((self.select)(slices, &self.service.port));
                     }
                     watch
                 }
@@ -138,7 +137,7 @@ impl Watcher {
             match watch.next(SILENCE).await? {
                 Some(line) => {
                     if slices.hear(line)? {
-                        return Ok(slices.choose(&self.service.port));
+                        return Ok((self.select)(slices, &self.service.port));
                     }
                 }
                 // Its time is over.
@@ -153,37 +152,57 @@ impl Watcher {
         resolve: &impl Resolve,
         port: u16,
     ) -> Option<Vec<SocketAddr>> {
-        let namespace = match &self.service.namespace {
-            Some(namespace) => namespace.clone(),
-            None => Access::of_pod().and_then(|access| access.namespace()).ok()?,
-        };
+        let namespace = namespace_of(&self.service).ok()?;
         // The system's search list has the domain of the cluster.
         let name = format!("{}.{namespace}.svc", self.service.name);
         let found = resolve.resolve(&name).await.ok()??;
         Some(found.into_iter().map(|ip| SocketAddr::new(ip, port)).collect())
     }
+}
 
-    /// Lists all slices, as they are now.
-    async fn list(
-        &self,
-        access: &Access,
-        resolve: &impl Resolve,
-        namespace: &str,
-    ) -> Result<Slices, ServiceFailure> {
-        let mut listing = Listing::of(&self.service.name);
-        let mut more = String::new();
-        for _ in 0..PAGES {
-            let page = format!("limit={PAGE}&continue={}", encoded(&more));
-            let path = path(namespace, &self.service.name, &page);
-            let reply = get(access, &self.certificates, resolve, (&path, namespace)).await?;
-            let page = whole(reply, LONGEST_PAGE, PART).await?;
-            match listing.page(&page)? {
-                Some(next) => more = next,
-                None => return Ok(listing.whole(self.known.as_ref())?),
-            }
-        }
-        Err(BadAnswer::TooMany.into())
+/// The namespace of a Service: that of this pod, if the Service does not say it.
+///
+/// # Errors
+/// This process is in no pod.
+pub(super) fn namespace_of(service: &Service) -> Result<String, ApiFailure> {
+    match &service.namespace {
+        Some(namespace) => Ok(namespace.clone()),
+        None => Access::of_pod()?.namespace(),
     }
+}
+
+/// All endpoints of a Service. The list is consistent: it shows all that had happened when it was asked for.
+///
+/// # Errors
+/// The API server does not tell.
+pub(in crate::control) async fn list_endpoints(
+    service: &Service,
+    api: &Api,
+    resolve: &impl Resolve,
+) -> Result<EndpointList, ApiFailure> {
+    let listed = list(service, api, resolve).await?.whole(None)?;
+    Ok(listed.all(&service.port).list)
+}
+
+/// Lists all slices of a Service. The list is consistent, as above.
+///
+/// # Errors
+/// The API server does not tell.
+async fn list(service: &Service, api: &Api, resolve: &impl Resolve) -> Result<Listing, ApiFailure> {
+    let namespace = namespace_of(service)?;
+    let mut listing = Listing::of(&service.name);
+    let mut more = String::new();
+    for _ in 0..PAGES {
+        let page = format!("limit={PAGE}&continue={}", encoded(&more));
+        let path = path(&namespace, &service.name, &page);
+        let reply = api.get(resolve, &path, SLICES.of(&namespace)).await?;
+        let page = whole(reply, LONGEST_PAGE, PART).await?;
+        match listing.page(&page)? {
+            Some(next) => more = next,
+            None => return Ok(listing),
+        }
+    }
+    Err(BadAnswer::TooMany.into())
 }
 
 fn path(namespace: &str, service: &str, more: &str) -> String {
@@ -195,6 +214,6 @@ fn path(namespace: &str, service: &str, more: &str) -> String {
     )
 }
 
-fn encoded(text: &str) -> String {
+pub(super) fn encoded(text: &str) -> String {
     utf8_percent_encode(text, NON_ALPHANUMERIC).to_string()
 }
