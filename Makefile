@@ -1,7 +1,7 @@
 # The commands of this repository. `make` alone lists them.
 
 .DEFAULT_GOAL := help
-.PHONY: help run check test lint bench demo image fuzz soak docs clean
+.PHONY: help run check test lint bench demo lab image fuzz soak docs clean
 
 # Options for the program that `run` and `bench` start: make run ARGS="--listen 0.0.0.0:11211"
 ARGS ?=
@@ -35,6 +35,11 @@ bench: ## measure side by side with the proxies that are installed, into bench/r
 
 demo: ## three nodes on this machine: local reads, writes to all, a fourth that joins; with EXAMPLE=fleet as a fleet, with EXAMPLE=auto-eject-pool beside twemproxy, with EXAMPLE=galera-causal beside HAProxy
 	@bash examples/$(EXAMPLE)/demo.sh
+
+lab: ## a shell with kubectl beside a Kubernetes cluster of two nodes on this machine, which ends with it
+	@sh scripts/prepare.sh
+	@sh scripts/control-plane.sh
+	@cd tests && ../.venv/bin/python -m harness.lab
 
 image: ## write a container image into target/image, for docker load and all that reads OCI's form
 	@sh scripts/image.sh

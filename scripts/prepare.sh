@@ -24,6 +24,7 @@ openssl    openssl              certificates, and so the tests of TLS
 valgrind   valgrind             the guard on instructions per request
 mariadb_config libmariadb-dev   mysqlclient as a driver
 pkg-config pkg-config           mysqlclient as a driver
+nft        nftables             everything that is checked in a Kubernetes cluster
 '"$headers"'/Python.h python3-dev mysqlclient as a driver
 '
 [ "${1:-}" != soak ] || needs="$needs"'
@@ -126,4 +127,12 @@ if command -v apt-get >/dev/null; then
         python3 wire/commands/databases.py </dev/null |
             sed -n 's/^no /prepare: skipped, everything that is checked beside it: no /p'
     fi
+fi
+
+# The nodes of the tests' Kubernetes cluster have the container runtime of the agent's tests.
+packages=/var/cache/proxima-agent-lab
+if [ -e agent/testdata/prepare.sh ] && [ ! -e "$packages/complete" ] && [ "$(id -u)" = 0 ]; then
+    echo "prepare: unpacking containerd, runc and CNI plugins"
+    sh agent/testdata/prepare.sh "$packages" >/dev/null 2>&1 ||
+        echo "prepare: skipped, as not all could be fetched: everything that is checked in a Kubernetes cluster"
 fi

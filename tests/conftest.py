@@ -19,6 +19,8 @@ from harness.api_server import ApiServer
 from harness.fleet import Fleet, Node
 from harness.galera import Cluster, why_not
 from harness.galera_verdict import Figures
+from harness.lab import requirements
+from harness.lab.cluster import Cluster as Lab
 from harness.mcrouter import Router, written
 from harness.members import HOSTS
 from harness.mysql import Database, databases
@@ -51,7 +53,9 @@ def pytest_addoption(parser):
 
 def pytest_collection_modifyitems(config, items):
     """A test marked `either_io` runs on one back end, which alternates among its parameters. A second look
-    has only some of them, on the back ends on which they have failed."""
+    has only some of them, on the back ends on which they have failed. The lab's tests are the last ones, so
+    that it loads the machine for no other."""
+    items.sort(key=lambda item: "lab" in item.fixturenames)
     if config.getoption("every_back_end") or config.getoption("second_look"):
         return
     seen = {}
@@ -156,6 +160,17 @@ def api(tmp_path, cleanup):
     server = ApiServer(tmp_path)
     cleanup.callback(server.stop)
     return server
+
+
+@pytest.fixture(scope="session")
+def lab():
+    """A Kubernetes cluster of two nodes, which all tests share that take it. They are marked `alone`, as one
+    process has it."""
+    if reason := requirements.why_not():
+        pytest.skip(reason)
+    cluster = Lab()
+    yield cluster
+    cluster.stop()
 
 
 @pytest.fixture(scope="session")

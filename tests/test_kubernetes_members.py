@@ -7,9 +7,10 @@ import pytest
 
 from harness import number, until
 from harness.api_server import endpoint
-from harness.control_plane import PROGRAM, ControlPlane, Namespace
+from harness.lab.control_plane import PROGRAM, ControlPlane
 from harness.names import may_mount
 from harness.proxy import config
+from harness.slices import Namespace
 
 pytestmark = [
     pytest.mark.either_io,

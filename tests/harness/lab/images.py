@@ -1,0 +1,88 @@
+"""Container images of this machine's programs, without a registry: program, libraries and loader."""
+
+import hashlib
+import io
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import tarfile
+
+from ..proxy import BINARY, ROOT
+
+
+def libraries(program):
+    """The libraries of a program and its loader; none if it is linked statically."""
+    listed = subprocess.run(["ldd", program], capture_output=True, text=True).stdout
+    return [pathlib.Path(path) for path in re.findall(r"(/\S+) \(0x", listed)]
+
+
+def _layer(files):
+    """A tar with these files: their places in the image, and on this machine."""
+    written = io.BytesIO()
+    with tarfile.open(fileobj=written, mode="w") as tar:
+        for place, source in files.items():
+            tar.add(os.path.realpath(source), place.lstrip("/"))
+    return written.getvalue()
+
+
+def _archive(file, reference, files, config):
+    """Writes an image as `docker save` does."""
+    layer = _layer(files)
+    digest = hashlib.sha256(layer).hexdigest()
+    described = {
+        "architecture": "amd64",
+        "os": "linux",
+        "config": config,
+        "rootfs": {"type": "layers", "diff_ids": [f"sha256:{digest}"]},
+    }
+    manifest = [{"Config": "config.json", "RepoTags": [reference], "Layers": ["layer.tar"]}]
+    parts = {
+        "layer.tar": layer,
+        "config.json": json.dumps(described).encode(),
+        "manifest.json": json.dumps(manifest).encode(),
+    }
+    with tarfile.open(file, "w") as tar:
+        for name, data in parts.items():
+            head = tarfile.TarInfo(name)
+            head.size = len(data)
+            tar.addfile(head, io.BytesIO(data))
+
+
+def _program(source, place):
+    return {place: source} | {str(library): library for library in libraries(source)}
+
+
+def _pause(folder):
+    built = folder / "pause"
+    subprocess.run(["cc", "-O2", "-static", "-o", built, ROOT / "tests/lab/pause.c"], check=True)
+    return {"/pause": built}, {"Entrypoint": ["/pause"]}
+
+
+def _memcached(folder):
+    files = _program(shutil.which("memcached"), "/usr/bin/memcached")
+    return files, {"Entrypoint": ["/usr/bin/memcached"], "User": "11211:11211"}
+
+
+def _proxima(folder):
+    # What only a debugger reads would be most of the image.
+    stripped = folder / "proxima"
+    subprocess.run(["strip", "-o", stripped, BINARY], check=True)
+    place = "/usr/local/bin/proxima"
+    return _program(stripped, place), {"Entrypoint": [place], "User": "65532:65532"}
+
+
+KINDS = {"pause": _pause, "memcached": _memcached, "proxima": _proxima}
+
+
+class Image:
+    """An image by its name, with the file that a runtime imports."""
+
+    def __init__(self, name, folder):
+        self.reference = f"localhost/{name}:lab"
+        self.file = folder / f"{name}.tar"
+        folder.mkdir(parents=True, exist_ok=True)
+        files, config = KINDS[name](folder)
+        _archive(self.file, self.reference, files, config)

@@ -1,0 +1,187 @@
+"""A node of the lab: a machine with mounts of its own, a container runtime, a kubelet and a kube-proxy."""
+
+import json
+import shutil
+
+import yaml
+
+from .. import until
+from ..netns import ip
+from .control_plane import PROGRAM
+from .machine import Machine
+from .requirements import CNI, RUNC, RUNTIME
+
+MOST = 9
+"""Nodes of a lab."""
+
+PATH = f"PATH={RUNTIME}:{RUNC.parent}:/usr/sbin:/usr/bin:/sbin:/bin"
+
+SOCKET = "/run/containerd/containerd.sock"
+
+CONTAINERD = """
+version = 3
+[plugins."io.containerd.cri.v1.images".pinned_images]
+  sandbox = "localhost/pause:lab"
+[plugins."io.containerd.cri.v1.runtime"]
+  restrict_oom_score_adj = true
+  disable_apparmor = true
+  disable_hugetlb_controller = true
+  [plugins."io.containerd.cri.v1.runtime".cni]
+    bin_dirs = ["{cni}"]
+    conf_dir = "{folder}/net.d"
+"""
+
+
+def address(number):
+    return f"10.77.0.{10 + number}"
+
+
+def pods(number):
+    """The addresses of a node's pods."""
+    return f"10.78.{number}.0/24"
+
+
+class Node(Machine):
+    """A node, from `boot` until `kill`. What it keeps on its disk outlives that."""
+
+    def __init__(self, mark, number, plane, switch):
+        super().__init__(mark, f"n{number}", address(number))
+        self._number, self._plane, self._switch = number, plane, switch
+        self.zone = f"z{number}"
+
+    def boot(self, images):
+        """Starts the node with these images."""
+        self.make()
+        self._plug_in()
+        self._configure()
+        self._mount()
+        self.start("containerd", "env", PATH, "containerd", "--config", self.folder / "containerd.toml")
+        for image in images:
+            self.load(image)
+        self.start(
+            "kubelet",
+            "env",
+            PATH,
+            PROGRAM,
+            "kubelet",
+            f"--config={self.folder}/kubelet.yaml",
+            f"--kubeconfig={self._plane.kubeconfig}",
+            f"--hostname-override={self.host}",
+            f"--node-ip={self.address}",
+            f"--node-labels=topology.kubernetes.io/zone={self.zone}",
+        )
+        self.start(
+            "kube-proxy", "env", PATH, PROGRAM, "kube-proxy", f"--config={self.folder}/kube-proxy.yaml"
+        )
+
+    def load(self, image):
+        """Imports an image."""
+        ctr = [RUNTIME / "ctr", "--address", SOCKET, "--namespace", "k8s.io"]
+        until(
+            lambda: self._answers(*ctr, "version"), f"containerd serves: {self.log('containerd')}", every=0.05
+        )
+        self.run(*ctr, "images", "import", image.file)
+
+    def _answers(self, *command):
+        try:
+            self.run(*command)
+        except AssertionError:
+            return False
+        return True
+
+    def kill(self):
+        """What a power failure does: nothing ends in order, and memory is lost."""
+        super().kill()
+        self._spaces.pop()
+        ip("-n", self._switch.name, "link", "delete", self.host)
+        ip("netns", "delete", self.name)
+
+    def plug(self, state):
+        """`down` pulls the node's cable, `up` plugs it in again."""
+        ip("-n", self._switch.name, "link", "set", self.host, state)
+
+    def _plug_in(self):
+        switch = self._switch.name
+        ends = ["type", "veth", "peer", "name", self.host, "netns", switch]
+        ip("link", "add", "eth0", "netns", self.name, *ends)
+        ip("-n", switch, "link", "set", self.host, "master", "bridge0", "up")
+        ip("-n", self.name, "address", "add", f"{self.address}/16", "dev", "eth0")
+        ip("-n", self.name, "link", "set", "eth0", "up")
+        ip("-n", self.name, "route", "add", "default", "via", self._switch.address)
+        for other in range(1, MOST + 1):
+            if other != self._number:
+                ip("-n", self.name, "route", "add", pods(other), "via", address(other))
+
+    def _configure(self):
+        """Writes the configurations of the node's programs."""
+        network = {
+            "cniVersion": "1.0.0",
+            "name": "lab",
+            "plugins": [
+                {
+                    "type": "ptp",
+                    "ipam": {
+                        "type": "host-local",
+                        "ranges": [[{"subnet": pods(self._number)}]],
+                        "routes": [{"dst": "0.0.0.0/0"}],
+                        "dataDir": "/run/addresses",
+                    },
+                }
+            ],
+        }
+        kubelet = {
+            "apiVersion": "kubelet.config.k8s.io/v1beta1",
+            "kind": "KubeletConfiguration",
+            "authentication": {"anonymous": {"enabled": True}, "webhook": {"enabled": False}},
+            "authorization": {"mode": "AlwaysAllow"},
+            "cgroupDriver": "cgroupfs",
+            "cgroupRoot": f"/{self.cgroup.name}",
+            "clusterDNS": [self._switch.address],
+            "clusterDomain": "cluster.local",
+            "containerRuntimeEndpoint": f"unix://{SOCKET}",
+            "enforceNodeAllocatable": [],
+            "evictionHard": {"memory.available": "1%", "nodefs.available": "1%", "imagefs.available": "1%"},
+            "failCgroupV1": False,
+            "failSwapOn": False,
+            "imageGCHighThresholdPercent": 100,
+            "localStorageCapacityIsolation": False,
+            "makeIPTablesUtilChains": False,
+            "nodeLeaseDurationSeconds": 8,
+            "oomScoreAdj": 0,
+            "resolvConf": "",
+        }
+        client = {"kubeconfig": str(self._plane.kubeconfig)}
+        kube_proxy = {
+            "apiVersion": "kubeproxy.config.k8s.io/v1alpha1",
+            "kind": "KubeProxyConfiguration",
+            "mode": "nftables",
+            "clientConnection": client,
+            "conntrack": {"maxPerCore": 0, "min": 0},
+            "hostnameOverride": self.host,
+        }
+        (self.folder / "net.d").mkdir(exist_ok=True)
+        files = {
+            "net.d/lab.conflist": json.dumps(network),
+            "containerd.toml": CONTAINERD.format(cni=CNI, folder=self.folder),
+            "kubelet.yaml": yaml.safe_dump(kubelet),
+            "kube-proxy.yaml": yaml.safe_dump(kube_proxy),
+        }
+        for name, text in files.items():
+            (self.folder / name).write_text(text)
+
+    def _mount(self):
+        """Gives the node its own disk, and a /run that is empty at each start. A process that waits keeps
+        these mounts."""
+        for name in ("lib", "log"):
+            (self.folder / name).mkdir(exist_ok=True)
+        script = f"""
+            mount --make-rprivate / && mount --make-rshared / &&
+            mount --bind {self.folder}/lib /var/lib && mount --bind {self.folder}/log /var/log &&
+            echo 1 >/proc/sys/net/ipv4/ip_forward &&
+            mount -t tmpfs run /run && touch {self.folder}/mounted && exec sleep infinity"""
+        ready = self.folder / "mounted"
+        ready.unlink(missing_ok=True)
+        unshare = [shutil.which("unshare"), "--mount", "sh", "-c", script]
+        keeper = self.start("mounts", *unshare)
+        until(ready.exists, f"the node has its mounts: {self.log('mounts')}")
+        self._spaces.append(f"--mount=/proc/{keeper.pid}/ns/mnt")
