@@ -10,6 +10,7 @@ import pytest
 from harness import SOAK, until
 from harness.raw import Raw
 
+# One process has the lab.
 pytestmark = pytest.mark.alone
 
 CHANGES = 20 if SOAK else 3

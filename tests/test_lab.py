@@ -17,6 +17,7 @@ from harness.lab.sweep import sweep
 from harness.proxy import ROOT
 from harness.raw import Raw
 
+# One process has the lab.
 pytestmark = pytest.mark.alone
 
 MEMCACHED = """
@@ -119,6 +120,8 @@ def test_field_that_kubernetes_does_not_know_is_an_error(lab):
 
 def test_servers_answer_while_the_api_server_is_away_and_pods_change_afterwards(lab, service):
     before = ids(lab)
+    for node in lab.nodes.values():
+        until(lambda: answers(node, service), f"the Service answers on {node.host}", every=0.1)
     with lab.api_away():
         with pytest.raises(OSError):
             lab.pods("app=mc")

@@ -1,4 +1,4 @@
-"""A control group of the lab, of the same name in each hierarchy of version 1."""
+"""A control group of the lab, of the same name in each hierarchy."""
 
 import contextlib
 import os
@@ -9,13 +9,15 @@ from .. import until
 
 
 def hierarchies():
-    """The hierarchies by one of their controllers."""
+    """The hierarchies of version 1 by one of their controllers, and that of version 2, in which runc makes
+    groups as well."""
     found = {}
     for line in pathlib.Path("/proc/self/mountinfo").read_text().splitlines():
         before, _, after = line.partition(" - ")
         kind, _, options = after.split()
-        if kind == "cgroup":
-            found.setdefault(options.split(",")[-1], pathlib.Path(before.split()[4]))
+        if kind in ("cgroup", "cgroup2"):
+            name = options.split(",")[-1] if kind == "cgroup" else kind
+            found.setdefault(name, pathlib.Path(before.split()[4]))
     return found
 
 

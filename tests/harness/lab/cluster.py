@@ -45,7 +45,8 @@ class Cluster(Objects):
                 list(pool.map(self.boot, [self._new_node().host for _ in range(nodes)]))
                 controllers.result()
             self._wait_for_nodes()
-        except BaseException:
+        except BaseException as error:
+            error.add_note(self._logs())
             self.stop()
             raise
 
@@ -154,6 +155,11 @@ class Cluster(Objects):
             url = f"http://{pod['status']['podIP']}:{port}{path}"
             with urllib.request.urlopen(url, timeout=PATIENCE) as answer:
                 return answer.status, answer.read().decode()
+
+    def _logs(self):
+        """The end of each log."""
+        files = self._mark.folder.glob("*/*.log")
+        return "\n".join(f"{file}: {file.read_text(errors='replace')[-1000:]}" for file in files)
 
     def stop(self):
         """Ends all, at once."""

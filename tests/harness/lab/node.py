@@ -92,6 +92,7 @@ class Node(Machine):
     def kill(self):
         """What a power failure does: nothing ends in order, and memory is lost."""
         super().kill()
+        self.cgroup.remove()
         self._spaces.pop()
         ip("-n", self._switch.name, "link", "delete", self.host)
         ip("netns", "delete", self.name)
