@@ -143,12 +143,14 @@ def test_new_node_serves_and_is_missed_once_it_was_killed_and_comes_back(lab, se
     lab.boot(node.host)
     until(lambda: serving(lab) == lab.nodes.keys(), "its server is back", every=0.1)
     assert ids(lab) == before
+    lab.wait_for_nodes()
 
 
 def test_node_that_is_cut_off_is_missed_until_its_cable_is_in_again(lab, service):
     with lab.cut("n1"):
         until(lambda: serving(lab) == lab.nodes.keys() - {"n1"}, "its server is out", every=0.1)
     until(lambda: serving(lab) == lab.nodes.keys(), "its server is back", every=0.1)
+    lab.wait_for_nodes()
 
 
 def traces(mark):

@@ -40,11 +40,11 @@ class Cluster(Objects):
             self._make_switch()
             super().__init__(ControlPlane(self.switch.folder, self.switch))
             self.image("pause")
+            self._begin_controllers()
+            self._begin_dns()
             with concurrent.futures.ThreadPoolExecutor() as pool:
-                controllers = pool.submit(self._begin_controllers)
                 list(pool.map(self.boot, [self._new_node().host for _ in range(nodes)]))
-                controllers.result()
-            self._wait_for_nodes()
+            self.wait_for_nodes()
         except BaseException as error:
             error.add_note(self._logs())
             self.stop()
@@ -61,24 +61,25 @@ class Cluster(Objects):
             ip("-n", name, "route", "add", pods(number), "via", address(number))
 
     def _begin_controllers(self):
-        kubeconfig = self.plane.kubeconfig
         quick = ["--kube-api-qps=500", "--kube-api-burst=500"]
-        client = [f"--kubeconfig={kubeconfig}", "--leader-elect=false", *quick]
-        self.switch.start(
-            "kube-controller-manager",
-            PROGRAM,
-            "kube-controller-manager",
-            *client,
+        client = [f"--kubeconfig={self.plane.kubeconfig}", "--leader-elect=false", *quick]
+        manager = [
             f"--root-ca-file={self.plane.authority.file}",
             f"--service-account-private-key-file={self.plane.key}",
             "--controllers=*,-bootstrapsigner,-tokencleaner,-nodeipam",
             "--node-monitor-period=1s",
-            "--node-monitor-grace-period=10s",
-        )
-        tolerant = "--authentication-tolerate-lookup-failure=true"
-        self.switch.start("kube-scheduler", PROGRAM, "kube-scheduler", *client, tolerant)
+            "--node-monitor-grace-period=15s",
+        ]
+        scheduler = ["--authentication-tolerate-lookup-failure=true"]
+        self._controllers = [
+            self.switch.start(name, PROGRAM, name, *client, *arguments)
+            for name, arguments in (("kube-controller-manager", manager), ("kube-scheduler", scheduler))
+        ]
+
+    def _begin_dns(self):
+        text = COREDNS.format(address=self.switch.address, kubeconfig=self.plane.kubeconfig)
         corefile = self.switch.folder / "Corefile"
-        corefile.write_text(COREDNS.format(address=self.switch.address, kubeconfig=kubeconfig))
+        corefile.write_text(text)
         self.switch.start("coredns", PROGRAM, "coredns", "-conf", corefile)
 
     def _new_node(self):
@@ -94,7 +95,7 @@ class Cluster(Objects):
         """A new node, which is ready."""
         node = self._new_node()
         self.boot(node.host)
-        self._wait_for_nodes()
+        self.wait_for_nodes()
         return node
 
     def kill_node(self, node):
@@ -108,7 +109,9 @@ class Cluster(Objects):
     def _nodes(self):
         return self.get("/api/v1/nodes")["items"]
 
-    def _wait_for_nodes(self):
+    def wait_for_nodes(self):
+        """Waits until all nodes are ready."""
+
         def all_ready():
             return self.nodes.keys() == {each["metadata"]["name"] for each in self._nodes() if is_ready(each)}
 
@@ -125,12 +128,16 @@ class Cluster(Objects):
 
     @contextlib.contextmanager
     def api_away(self):
-        """The API server is not there."""
+        """The API server is not there, and neither are the controllers, as when their machine restarts. They
+        would take nodes for lost that have not found the API server again."""
+        for controller in self._controllers:
+            controller.kill()
         self.plane.kill()
         try:
             yield
         finally:
             self.plane.begin()
+            self._begin_controllers()
 
     def image(self, name):
         """The name that manifests use for an image of `images.KINDS`, which all nodes have from now on."""

@@ -148,6 +148,7 @@ class Node(Machine):
             "localStorageCapacityIsolation": False,
             "makeIPTablesUtilChains": False,
             "nodeLeaseDurationSeconds": 8,
+            "nodeStatusUpdateFrequency": "2s",
             "oomScoreAdj": 0,
             "resolvConf": "",
         }

@@ -38,7 +38,7 @@ var commands = map[string]func() *cobra.Command{
 
 func main() {
 	if len(os.Args) < 2 {
-		fmt.Fprintln(os.Stderr, "control-plane: the name of a program of Kubernetes, etcd or coredns, and its arguments")
+		fmt.Fprintln(os.Stderr, "control-plane: the name of a program, and its arguments")
 		os.Exit(2)
 	}
 	name := os.Args[1]
