@@ -13,12 +13,21 @@ import pytest
 from harness import PATIENCE, until
 from harness.lab.cgroups import hierarchies
 from harness.lab.mark import Mark
+from harness.lab.node import TUNABLES
 from harness.lab.sweep import sweep
 from harness.proxy import ROOT
 from harness.raw import Raw
 
 # One process has the lab.
 pytestmark = pytest.mark.alone
+
+
+def tunables(folder):
+    return {name: (pathlib.Path(folder) / name).read_text().strip() for name in TUNABLES}
+
+
+BEFORE = tunables("/proc/sys")
+"""What the machine's settings are before any lab has started."""
 
 MEMCACHED = """
 apiVersion: apps/v1
@@ -188,6 +197,12 @@ def test_nothing_is_left_of_a_lab_whose_process_was_killed_and_others_live(lab):
     until(lambda: not traces(own), f"nothing is left: {traces(own)}")
     assert set(lab.nodes["n1"].cgroup.processes()) == before
     assert traces(other) and lab.is_ready("n1")
+
+
+def test_kubelet_changes_settings_of_its_node_and_not_of_the_machine(lab):
+    for node in lab.nodes.values():
+        assert tunables(node.folder / "sys")["vm/overcommit_memory"] == "1"
+    assert tunables("/proc/sys") == BEFORE
 
 
 def test_second_lab_of_a_name_is_refused(lab):

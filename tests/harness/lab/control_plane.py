@@ -1,6 +1,7 @@
 """A real API server of Kubernetes with its store."""
 
 import contextlib
+import http.client
 import json
 import pathlib
 import signal
@@ -139,9 +140,10 @@ class ControlPlane:
             return error.code, error.read()
 
     def watch(self, path):
-        """The changes of the objects there, as they come."""
-        for line in self._open("GET", f"{path}{'&' if '?' in path else '?'}watch=true"):
-            yield json.loads(line)
+        """The changes of the objects there, as they come, until the API server ends."""
+        with contextlib.suppress(OSError, http.client.HTTPException):
+            for line in self._open("GET", f"{path}{'&' if '?' in path else '?'}watch=true"):
+                yield json.loads(line)
 
     def _open(self, method, path, body=None, token=ADMIN, kind="application/json"):
         request = urllib.request.Request(

@@ -1,6 +1,7 @@
 """A node of the lab: a machine with mounts of its own, a container runtime, a kubelet and a kube-proxy."""
 
 import json
+import pathlib
 import shutil
 
 import yaml
@@ -15,6 +16,10 @@ MOST = 9
 """Nodes of a lab."""
 
 PATH = f"PATH={RUNTIME}:{RUNC.parent}:/usr/sbin:/usr/bin:/sbin:/bin"
+
+TUNABLES = ("vm/overcommit_memory", "vm/panic_on_oom", "kernel/panic", "kernel/panic_on_oops")
+TUNABLES += ("kernel/keys/root_maxkeys", "kernel/keys/root_maxbytes")
+"""What a kubelet sets for the whole machine: below /proc/sys."""
 
 SOCKET = "/run/containerd/containerd.sock"
 
@@ -172,18 +177,28 @@ class Node(Machine):
             (self.folder / name).write_text(text)
 
     def _mount(self):
-        """Gives the node its own disk, and a /run that is empty at each start. A process that waits keeps
-        these mounts."""
-        for name in ("lib", "log"):
-            (self.folder / name).mkdir(exist_ok=True)
-        script = f"""
-            mount --make-rprivate / && mount --make-rshared / &&
-            mount --bind {self.folder}/lib /var/lib && mount --bind {self.folder}/log /var/log &&
-            echo 1 >/proc/sys/net/ipv4/ip_forward &&
-            mount -t tmpfs run /run && touch {self.folder}/mounted && exec sleep infinity"""
+        """Gives the node its own disk, a /run that is empty at each start, and copies of what its kubelet
+        would set for the whole machine. A process that waits keeps these mounts."""
+        binds = {self.folder / name: f"/var/{name}" for name in ("lib", "log")}
+        for folder in binds:
+            folder.mkdir(exist_ok=True)
+        for name in TUNABLES:
+            real, copy = pathlib.Path("/proc/sys", name), self.folder / "sys" / name
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy.write_text(real.read_text())
+            binds[copy] = real
         ready = self.folder / "mounted"
         ready.unlink(missing_ok=True)
-        unshare = [shutil.which("unshare"), "--mount", "sh", "-c", script]
+        steps = [
+            "mount --make-rprivate /",
+            "mount --make-rshared /",
+            *(f"mount --bind {source} {place}" for source, place in binds.items()),
+            "echo 1 >/proc/sys/net/ipv4/ip_forward",
+            "mount -t tmpfs run /run",
+            f"touch {ready}",
+            "exec sleep infinity",
+        ]
+        unshare = [shutil.which("unshare"), "--mount", "sh", "-c", " && ".join(steps)]
         keeper = self.start("mounts", *unshare)
         until(ready.exists, f"the node has its mounts: {self.log('mounts')}")
         self._spaces.append(f"--mount=/proc/{keeper.pid}/ns/mnt")
