@@ -30,6 +30,8 @@ HEAD = "| phase | seconds | CPU seconds | may grow by |"
 ROW = re.compile(r"^\| (?P<name>[^|]+?) \| (?P<seconds>\d+) \| (?P<cpu>\d+) \| (?P<growth>[^|]*?) \|$")
 GROWTHS = {
     "tools, installed once": "anything: they may be there",
+    "control plane of Kubernetes, built once": "anything: it may be there, and Go has a cache",
+    "helm, built once": "anything: it may be there, and Go has a cache",
     "cargo-deny, built once": "anything: it may be there",
     "node agent, waited for (it began at the start)": "anything: Go has a cache of its own",
     "end-to-end tests, 2 at a time": "25 %: they load the processors for a time",

@@ -9,6 +9,7 @@ cd "$(dirname "$0")/.."
 
 phase "tools, installed once" sh scripts/prepare.sh
 phase "control plane of Kubernetes, built once" sh scripts/control-plane.sh
+phase "helm, built once" sh scripts/helm.sh
 
 # Servers are in sbin, which only root has in its PATH.
 PATH="$PATH:/usr/sbin:/sbin"

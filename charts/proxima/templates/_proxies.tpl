@@ -1,0 +1,78 @@
+{{/* All proxies of the release by name, each with its settings over those of all, `kind`, `part` (of its
+objects' names), `configuration`, `ports` (of clients), `asksApi` and `memory`. The cache's is `cache`. */}}
+{{- define "proxima.proxies" -}}
+{{- $proxies := dict }}
+{{- $said := deepCopy .Values.proxies }}
+{{- range list "cache" "fleet" "keys" "renewal" "memcached" "admin" "agent" }}
+{{- if hasKey $said . }}
+{{- fail (printf "proxies.%s: the chart has objects of this name: choose another" .) }}
+{{- end }}
+{{- end }}
+{{- if ne .Values.cache.mode "none" }}
+{{- $_ := set $said "cache" (merge (dict "kind" "DaemonSet") .Values.cache.proxy) }}
+{{- end }}
+{{- range $name, $own := $said }}
+{{- $proxy := include "proxima.merged" (list $.Values.proxy $own) | fromYaml }}
+{{- $_ := set $proxy "kind" ($proxy.kind | default "Deployment") }}
+{{- $_ := set $proxy "place" (eq $name "cache" | ternary "cache.proxy" (printf "proxies.%s" $name)) }}
+{{- $_ := set $proxy "part" (eq $name "cache" | ternary "" $name) }}
+{{- $_ := set $proxy "isPeer" (and (eq $name "cache") (eq $.Values.cache.mode "fleet")) }}
+{{- include "proxima.refuseNeighbours" (list $ $proxy) }}
+{{- $configuration := include "proxima.configuration" (list $ $name $proxy) | fromYaml }}
+{{- $_ := set $proxy "configuration" $configuration }}
+{{- $_ := set $proxy "ports" (include "proxima.clientPorts" (list $name $configuration) | fromYaml).ports }}
+{{- $_ := set $proxy "asksApi" (include "proxima.asksApi" $configuration) }}
+{{- $buffers := 0 }}
+{{- range list (dig "limits" "total_bytes" "1GiB" $configuration) (dig "embedded" "memory" 0 $configuration) (dig "near" "memory" 0 $configuration) }}
+{{- $buffers = add $buffers (include "proxima.mebibytes" .) }}
+{{- end }}
+{{- $_ := set $proxy "memory" (include "proxima.resources" (list $proxy.resources (add $buffers 256) $buffers $proxy.place) | fromYaml) }}
+{{- $_ := set $proxies $name $proxy }}
+{{- end }}
+{{- include "proxima.refuseSharedPorts" (list $ $proxies) }}
+{{- toYaml $proxies }}
+{{- end }}
+
+{{/* Fails where two pods of a proxy on one node would be in each other's way (list ROOT PROXY). */}}
+{{- define "proxima.refuseNeighbours" -}}
+{{- $proxy := index . 1 }}
+{{- $place := $proxy.place }}
+{{- if and $proxy.hostNetwork (index . 0).Values.dualStack }}
+{{- fail (printf "%s.hostNetwork: a pod with the network of the node listens on its one address `status.hostIP`, and dualStack asks for two: use hostPort" $place) }}
+{{- end }}
+{{- if and (eq $proxy.kind "Deployment") (eq $proxy.folder.type "hostPath") }}
+{{- fail (printf "%s.folder.type: two pods of a Deployment may be on one node, where they would share the folder: use emptyDir, or kind DaemonSet" $place) }}
+{{- end }}
+{{- if eq (toString $proxy.update.maxSurge) "0" | not }}
+{{- if $proxy.isPeer }}
+{{- fail (printf "%s.update.maxSurge: the new pod would be a second peer of one name beside the old one: use maxUnavailable" $place) }}
+{{- else if or $proxy.hostPort $proxy.hostNetwork }}
+{{- fail (printf "%s.update.maxSurge: beside a host port the new pod finds the port taken by the old one: use maxUnavailable" $place) }}
+{{- else if eq $proxy.folder.type "hostPath" }}
+{{- fail (printf "%s.update.maxSurge: the new pod would share the old one's folder on the node: use maxUnavailable" $place) }}
+{{- end }}
+{{- else if eq (toString $proxy.update.maxUnavailable) "0" }}
+{{- fail (printf "%s.update: with maxUnavailable 0 and maxSurge 0 no pod could ever be replaced" $place) }}
+{{- end }}
+{{- end }}
+
+{{/* Fails where two proxies of this release want one port of the node (list ROOT PROXIES). */}}
+{{- define "proxima.refuseSharedPorts" -}}
+{{- $taken := dict }}
+{{- range $name, $proxy := index . 1 }}
+{{- $ports := list }}
+{{- if or $proxy.hostPort $proxy.hostNetwork }}
+{{- range $proxy.ports }}{{ $ports = append $ports (toString .port) }}{{ end }}
+{{- end }}
+{{- if $proxy.hostNetwork }}
+{{- $ports = append $ports (toString $proxy.adminPort) }}
+{{- if $proxy.isPeer }}{{ $ports = append $ports (toString (index $ 0).Values.cache.fleet.port) }}{{ end }}
+{{- end }}
+{{- range $ports }}
+{{- if hasKey $taken . }}
+{{- fail (printf "%s: port %s of the node is taken by %s" $proxy.place . (get $taken .)) }}
+{{- end }}
+{{- $_ := set $taken . $proxy.place }}
+{{- end }}
+{{- end }}
+{{- end }}
