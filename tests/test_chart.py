@@ -3,6 +3,7 @@
 import os
 import re
 import subprocess
+import sys
 
 import kubernetes_validate
 import pytest
@@ -563,13 +564,41 @@ def test_the_versions_of_chart_and_program_are_one():
     assert chart["version"] == chart["appVersion"] == version
 
 
-def test_no_subject_of_the_environment_changes_what_is_rendered():
-    with_other_home = subprocess.run(
-        [PROGRAM, "template", "cache", CHART],
-        env={**os.environ, "HOME": "/nowhere", "TZ": "Asia/Tokyo"},
-        capture_output=True,
+@pytest.mark.parametrize("page", ["kubernetes", "migrating-from-the-mcrouter-chart"])
+def test_values_on_pages_are_good(page, tmp_path):
+    text = (ROOT / f"docs/{page}.md").read_text()
+    blocks = [block for block in re.findall(r"```yaml\n(.*?)```", text, re.S) if re.match("cache:", block)]
+    assert blocks
+    for number, block in enumerate(blocks):
+        file = tmp_path / f"{number}.yaml"
+        file.write_text(block)
+        assert objects(file)
+
+
+def test_the_readme_is_made_of_the_values():
+    script = ROOT / "scripts/chart_readme.py"
+    made = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
+    assert made.stdout == (CHART / "README.md").read_text(), f"{script} writes it anew"
+
+
+def test_the_readme_has_a_row_for_every_value():
+    readme = (CHART / "README.md").read_text()
+    rows = [row.split(".") for row in re.findall(r"^\| `([\w.]+)` \|", readme, re.M)]
+
+    def missing(values, path):
+        """The values that neither have a row nor are part of the default of one."""
+        if path in rows and not any(row[: len(path)] == path != row for row in rows):
+            return []
+        if not isinstance(values, dict):
+            return [".".join(path)]
+        return [each for key, value in values.items() for each in missing(value, [*path, key])]
+
+    assert len(rows) > 50 and missing(yaml.safe_load((CHART / "values.yaml").read_text()), []) == []
+
+
+def test_neither_home_nor_time_zone_changes_what_is_rendered():
+    other = {**os.environ, "HOME": "/nowhere", "TZ": "Asia/Tokyo"}
+    rendered = subprocess.run(
+        [PROGRAM, "template", "cache", CHART], env=other, capture_output=True, text=True
     )
-    assert (
-        with_other_home.stdout
-        == subprocess.run([PROGRAM, "template", "cache", CHART], capture_output=True).stdout
-    )
+    assert rendered.stdout == helm("template", "cache", CHART).stdout != ""

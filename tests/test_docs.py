@@ -7,7 +7,13 @@ import pytest
 from harness.proxy import ROOT
 
 DECISIONS = ROOT / "docs/decisions"
-PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *DECISIONS.glob("*.md"), *ROOT.glob("examples/*/*.md")]
+PAGES = [
+    *ROOT.glob("*.md"),
+    *ROOT.glob("docs/*.md"),
+    *DECISIONS.glob("*.md"),
+    *ROOT.glob("examples/*/*.md"),
+    *ROOT.glob("charts/*/*.md"),
+]
 LINK = re.compile(r"\]\(([^)#:\s]*)(?:#([^)\s]*))?\)")
 DAY = r"\d{4}-\d\d-\d\d"
 FORM = re.compile(

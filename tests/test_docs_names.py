@@ -14,10 +14,17 @@ import pytest
 from harness.proxy import ROOT
 
 DECISION = re.compile(r"docs/decisions/\d")
-PAGES = sorted({*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/*/*.md")})
+PAGES = sorted(
+    {
+        *ROOT.glob("*.md"),
+        *ROOT.glob("docs/**/*.md"),
+        *ROOT.glob("examples/*/*.md"),
+        *ROOT.glob("charts/*/*.md"),
+    }
+)
 PAGES.remove(ROOT / "CHANGELOG.md")
 CODE = re.compile(
-    r"(agent|bench|examples|guard|proxy|scripts|tests|wire)/.*\.(rs|py|go|sh|toml|tsv|ya?ml|json|txt)"
+    r"(agent|bench|charts|examples|guard|proxy|scripts|tests|wire)/.*\.(rs|py|go|sh|toml|tsv|ya?ml|json|txt)"
 )
 NO_CODE = re.compile(r"bench/results/")
 
@@ -33,6 +40,7 @@ UNIT = re.compile(r"_(total|seconds|bytes)$")
 OTHERS = {
     "bench/results/DATE.json": "the place of a date",
     "conf/nutcracker.yml": "twemproxy's own file",
+    "library/memcached": "an image",
     "pool/name": "the form of a key",
     "TestReal": "the beginning of tests' names",
     "default_schema": "ProxySQL's",

@@ -8,7 +8,14 @@ from harness.proxy import ROOT
 
 ROOTS = ("proxy/src", "wire/src", "bench/src")
 SOURCES = sorted(path for root in ROOTS for path in (ROOT / root).rglob("*.rs"))
-PAGES = sorted({*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/*/*.md")})
+PAGES = sorted(
+    {
+        *ROOT.glob("*.md"),
+        *ROOT.glob("docs/**/*.md"),
+        *ROOT.glob("examples/*/*.md"),
+        *ROOT.glob("charts/*/*.md"),
+    }
+)
 
 COMMENT = re.compile(r"\s*(//[/!]?)(?: (.*)|$)")
 HEAD = re.compile(r"(That|Whom|In whose|Whose)\b")

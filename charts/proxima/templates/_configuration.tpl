@@ -1,5 +1,5 @@
-{{/* The address of a port on which a proxy listens (list ROOT PORT). With the network of the node, the command
-line has the node's address in place of those of the listener and the admin port. */}}
+{{/* The address of a port on which a proxy listens (list ROOT PORT). With the network of the node, the
+command line has the node's address in place of those of the listener and the admin port. */}}
 {{- define "proxima.address" -}}
 {{- printf "%s:%v" ((index . 0).Values.dualStack | ternary "[::]" "0.0.0.0") (index . 1) }}
 {{- end }}
@@ -61,17 +61,25 @@ pools:
 {{- $listeners = prepend $listeners (merge $address $cache.listener) }}
 {{- range list "servers" "file" "dns" "elasticache" "kubernetes" "own" "source" }}
 {{- if and (hasKey (dig "pools" "cache" (dict) $proxy.config) .) (not (hasKey $known.pools.cache .)) }}
-{{- fail (printf "%s.pools.cache.%s: the chart says which servers the pool `cache` has; name another pool" $place .) }}
+{{- fail (printf
+    "%s.pools.cache.%s: the chart says which servers the pool `cache` has; name another pool"
+    $place .) }}
 {{- end }}
 {{- end }}
 {{- else if hasKey $proxy.config "fleet" }}
-{{- fail (printf "%s.fleet: only the cache's proxies are peers of the fleet: two peers of one name would be refused" $place) }}
+{{- fail (printf
+    "%s.fleet: only the cache's proxies are peers of the fleet: two peers of one name would be refused"
+    $place) }}
 {{- end }}
 {{- if empty $listeners }}
-{{- fail (printf "%s.listeners: say where its clients connect, and which route their requests enter" $place) }}
+{{- fail (printf
+    "%s.listeners: say where its clients connect, and which route their requests enter"
+    $place) }}
 {{- end }}
 {{- if and $proxy.hostNetwork (gt (len $listeners) 1) }}
-{{- fail (printf "%s.hostNetwork: one listener alone can have the address of the node, and there are %d" $proxy.place (len $listeners)) }}
+{{- fail (printf
+    "%s.hostNetwork: one listener alone can have the address of the node, and there are %d"
+    $proxy.place (len $listeners)) }}
 {{- end }}
 {{- include "proxima.refuseContradictions" (list $known $proxy.config $place) }}
 {{- $configuration := include "proxima.merged" (list $proxy.config $known) | fromYaml }}
@@ -91,7 +99,8 @@ Unix sockets and on addresses of the loopback interface have none. */}}
 {{- fail (printf "proxies.%s: two listeners have port %s" $name $port) }}
 {{- end }}
 {{- $_ := set $seen $port true }}
-{{- $ports = append $ports (dict "name" (printf "%s-%s" (.protocol | default "memcached") $port) "port" (int $port)) }}
+{{- $portName := printf "%s-%s" (.protocol | default "memcached") $port }}
+{{- $ports = append $ports (dict "name" $portName "port" (int $port)) }}
 {{- end }}
 {{- end }}
 {{- dict "ports" $ports | toYaml }}

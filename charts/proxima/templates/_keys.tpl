@@ -1,5 +1,5 @@
-{{/* The account that makes or renews the keys (list ROOT PART ANNOTATIONS). It may change one Secret; to create
-cannot be restricted to a name. */}}
+{{/* The account that makes or renews the keys (list ROOT PART ANNOTATIONS). It may change one Secret; to
+create cannot be restricted to a name. */}}
 {{- define "proxima.keysAccount" -}}
 {{- $root := index . 0 }}
 {{- $metadata := include "proxima.metadata" (list $root (index . 1)) | fromYaml }}
@@ -18,7 +18,10 @@ kind: Role
 metadata:
   {{- toYaml $metadata | nindent 2 }}
 rules:
-  - {apiGroups: [""], resources: [secrets], verbs: [get, update, patch], resourceNames: [{{ include "proxima.secret" $root }}]}
+  - apiGroups: [""]
+    resources: [secrets]
+    resourceNames: [{{ include "proxima.secret" $root }}]
+    verbs: [get, update, patch]
   - {apiGroups: [""], resources: [secrets], verbs: [create]}
 ---
 apiVersion: rbac.authorization.k8s.io/v1

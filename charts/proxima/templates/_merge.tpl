@@ -11,8 +11,8 @@
 {{- toYaml $merged }}
 {{- end }}
 
-{{/* Fails where SAID has another value than OWN at the same place (list OWN SAID PLACE): what the chart writes
-into a configuration must fit its Services, ports, volumes and probes. */}}
+{{/* Fails where SAID has another value than OWN at the same place (list OWN SAID PLACE): what the chart
+writes into a configuration must fit its Services, ports, volumes and probes. */}}
 {{- define "proxima.refuseContradictions" -}}
 {{- $place := index . 2 }}
 {{- $said := index . 1 }}
@@ -22,7 +22,9 @@ into a configuration must fit its Services, ports, volumes and probes. */}}
 {{- if and (kindIs "map" $own) (kindIs "map" $value) }}
 {{- include "proxima.refuseContradictions" (list $own $value (printf "%s.%s" $place $key)) }}
 {{- else if ne (toJson $own) (toJson $value) }}
-{{- fail (printf "%s.%s: %s contradicts the chart, which writes %s: leave it out" $place $key (toJson $value) (toJson $own)) }}
+{{- fail (printf
+    "%s.%s: %s contradicts the chart, which writes %s: leave it out"
+    $place $key (toJson $value) (toJson $own)) }}
 {{- end }}
 {{- end }}
 {{- end }}

@@ -31,7 +31,8 @@ labels:
   {{- include "proxima.selector" . | nindent 2 }}
   app.kubernetes.io/version: {{ $root.Chart.AppVersion | quote }}
   app.kubernetes.io/managed-by: {{ $root.Release.Service }}
-  helm.sh/chart: {{ printf "%s-%s" $root.Chart.Name $root.Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
+  {{- $chart := printf "%s-%s" $root.Chart.Name $root.Chart.Version | replace "+" "_" }}
+  helm.sh/chart: {{ $chart | trunc 63 | trimSuffix "-" }}
   {{- with $root.Values.labels }}
   {{- toYaml . | nindent 2 }}
   {{- end }}

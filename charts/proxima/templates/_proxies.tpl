@@ -1,5 +1,5 @@
 {{/* All proxies of the release by name, each with its settings over those of all, `kind`, `part` (of its
-objects' names), `configuration`, `ports` (of clients), `asksApi` and `memory`. The cache's is `cache`. */}}
+objects' names), `configuration`, `ports` (of clients) and `asksApi`. The cache's is `cache`. */}}
 {{- define "proxima.proxies" -}}
 {{- $proxies := dict }}
 {{- $said := deepCopy .Values.proxies }}
@@ -22,11 +22,12 @@ objects' names), `configuration`, `ports` (of clients), `asksApi` and `memory`. 
 {{- $_ := set $proxy "configuration" $configuration }}
 {{- $_ := set $proxy "ports" (include "proxima.clientPorts" (list $name $configuration) | fromYaml).ports }}
 {{- $_ := set $proxy "asksApi" (include "proxima.asksApi" $configuration) }}
-{{- $buffers := 0 }}
-{{- range list (dig "limits" "total_bytes" "1GiB" $configuration) (dig "embedded" "memory" 0 $configuration) (dig "near" "memory" 0 $configuration) }}
-{{- $buffers = add $buffers (include "proxima.mebibytes" .) }}
+{{- $buffers := dig "limits" "total_bytes" "1GiB" $configuration | include "proxima.mebibytes" }}
+{{- range $store := list "embedded" "near" }}
+{{- $buffers = add $buffers (dig $store "memory" 0 $configuration | include "proxima.mebibytes") }}
 {{- end }}
-{{- $_ := set $proxy "memory" (include "proxima.resources" (list $proxy.resources (add $buffers 256) $buffers $proxy.place) | fromYaml) }}
+{{- $sizes := list $proxy.resources (add $buffers 256) $buffers $proxy.place }}
+{{- $_ := set $proxy "resources" (include "proxima.resources" $sizes | fromYaml) }}
 {{- $_ := set $proxies $name $proxy }}
 {{- end }}
 {{- include "proxima.refuseSharedPorts" (list $ $proxies) }}
@@ -38,18 +39,28 @@ objects' names), `configuration`, `ports` (of clients), `asksApi` and `memory`. 
 {{- $proxy := index . 1 }}
 {{- $place := $proxy.place }}
 {{- if and $proxy.hostNetwork (index . 0).Values.dualStack }}
-{{- fail (printf "%s.hostNetwork: a pod with the network of the node listens on its one address `status.hostIP`, and dualStack asks for two: use hostPort" $place) }}
+{{- fail (printf (print
+    "%s.hostNetwork: a pod with the network of the node listens on its one address `status.hostIP`, and"
+    " dualStack asks for two: use hostPort") $place) }}
 {{- end }}
 {{- if and (eq $proxy.kind "Deployment") (eq $proxy.folder.type "hostPath") }}
-{{- fail (printf "%s.folder.type: two pods of a Deployment may be on one node, where they would share the folder: use emptyDir, or kind DaemonSet" $place) }}
+{{- fail (printf (print
+    "%s.folder.type: two pods of a Deployment may be on one node, where they would share the folder: "
+    "use emptyDir, or kind DaemonSet") $place) }}
 {{- end }}
 {{- if eq (toString $proxy.update.maxSurge) "0" | not }}
 {{- if $proxy.isPeer }}
-{{- fail (printf "%s.update.maxSurge: the new pod would be a second peer of one name beside the old one: use maxUnavailable" $place) }}
+{{- fail (printf (print
+    "%s.update.maxSurge: the new pod would be a second peer of one name beside the old one: use "
+    "maxUnavailable") $place) }}
 {{- else if or $proxy.hostPort $proxy.hostNetwork }}
-{{- fail (printf "%s.update.maxSurge: beside a host port the new pod finds the port taken by the old one: use maxUnavailable" $place) }}
+{{- fail (printf (print
+    "%s.update.maxSurge: beside a host port the new pod finds the port taken by the old one: use "
+    "maxUnavailable") $place) }}
 {{- else if eq $proxy.folder.type "hostPath" }}
-{{- fail (printf "%s.update.maxSurge: the new pod would share the old one's folder on the node: use maxUnavailable" $place) }}
+{{- fail (printf
+    "%s.update.maxSurge: the new pod would share the old one's folder on the node: use maxUnavailable"
+    $place) }}
 {{- end }}
 {{- else if eq (toString $proxy.update.maxUnavailable) "0" }}
 {{- fail (printf "%s.update: with maxUnavailable 0 and maxSurge 0 no pod could ever be replaced" $place) }}

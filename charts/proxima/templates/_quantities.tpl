@@ -19,16 +19,20 @@
 {{- mulf (regexFind "^[0-9.]+" . | float64) $factor | ceil | int64 }}
 {{- end }}
 
-{{/* Resources with a memory limit of so many MiB where RESOURCES say none (list RESOURCES MIB LEAST NAME). */}}
+{{/* Resources with a limit of so many MiB where RESOURCES say none (list RESOURCES MIB LEAST NAME). */}}
 {{- define "proxima.resources" -}}
 {{- $resources := deepCopy (index . 0) }}
 {{- $memory := printf "%vMi" (index . 1) }}
 {{- $limits := merge (dict) ($resources.limits | default dict) (dict "memory" $memory) }}
 {{- if lt (include "proxima.mebibytes" $limits.memory | int64) (index . 2 | int64) }}
-{{- fail (printf "%s.resources.limits.memory: %s is less than the %vMi that it is configured to use" (index . 3) $limits.memory (index . 2)) }}
+{{- fail (printf
+    "%s.resources.limits.memory: %s is less than the %vMi that it is configured to use"
+    (index . 3) $limits.memory (index . 2)) }}
 {{- end }}
 {{- if hasKey $limits "cpu" }}
-{{- fail (printf "%s.resources.limits.cpu: there must be no limit on CPU: a throttled proxy or server slows every writer" (index . 3)) }}
+{{- fail (printf (print
+    "%s.resources.limits.cpu: there must be no limit on CPU: a throttled proxy or server slows every "
+    "writer") (index . 3)) }}
 {{- end }}
 {{- $requests := merge (dict) ($resources.requests | default dict) (dict "memory" $limits.memory) }}
 {{- merge (dict "limits" $limits "requests" $requests) $resources | toYaml }}
