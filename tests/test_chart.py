@@ -226,6 +226,13 @@ def test_a_fleet_has_memcached_in_its_pod_and_no_port_of_it():
     assert not rendered.of("PodDisruptionBudget")
 
 
+def test_peers_whose_votes_go_with_the_pod_are_replaced_after_a_pause():
+    waits = {
+        name: objects(case(name))["DaemonSet", "cache-proxima"]["spec"] for name in ("empty-dir", "defaults")
+    }
+    assert waits["empty-dir"]["minReadySeconds"] > 30 and "minReadySeconds" not in waits["defaults"]
+
+
 def test_the_authoritys_key_reaches_no_proxy():
     for values in ("defaults", "secret", "cert-manager"):
         pod = objects(case(values))["DaemonSet", "cache-proxima"]["spec"]["template"]

@@ -48,6 +48,11 @@ objects' names), `configuration`, `ports` (of clients) and `asksApi`. The cache'
     "%s.folder.type: two pods of a Deployment may be on one node, where they would share the folder: "
     "use emptyDir, or kind DaemonSet") $place) }}
 {{- end }}
+{{- if and $proxy.isPeer (ne (toString $proxy.update.maxUnavailable) "1") }}
+{{- fail (printf
+    "%s.update.maxUnavailable: peers are replaced one by one, or the fleet could lose its voters"
+    $place) }}
+{{- end }}
 {{- if eq (toString $proxy.update.maxSurge) "0" | not }}
 {{- if $proxy.isPeer }}
 {{- fail (printf (print

@@ -29,8 +29,8 @@ spec:
       {{- include "proxima.image" (list $root $root.Values.image) | nindent 6 }}
       args: [own-dir, /var/lib/proxima, --user, "65532:65532"]
       resources:
-        requests: {cpu: 10m, memory: 32Mi}
-        limits: {memory: 32Mi}
+        requests: {cpu: 10m, memory: 64Mi}
+        limits: {memory: 64Mi}
       securityContext:
         runAsUser: 0
         readOnlyRootFilesystem: true
