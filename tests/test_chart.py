@@ -203,6 +203,31 @@ def test_the_program_accepts_every_configuration(values, keys, tmp_path):
         assert checked.returncode == 0, f"{name}\n{checked.stderr}\n{text}"
 
 
+@pytest.mark.parametrize("name", ["proxima", "folder", "keys"])
+def test_the_program_knows_the_options_of_its_containers(name):
+    """Behind good options `--help` says what they mean; a bad one is refused before."""
+    pods = [
+        pod
+        for values in ("everything-on-pods", "host-network")
+        for pod in objects(case(values)).pods().values()
+    ]
+    every = [
+        each
+        for pod in pods
+        for part in ("initContainers", "containers")
+        for each in pod["spec"].get(part, [])
+    ]
+    given = [
+        [arg.replace("$(HOST_IP)", "127.0.0.1") for arg in each["args"]]
+        for each in every
+        if each["name"] == name
+    ]
+    assert given
+    for arguments in given:
+        asked = subprocess.run([BINARY, *arguments, "--help"], capture_output=True, text=True, timeout=60)
+        assert asked.returncode == 0, asked.stderr
+
+
 def test_a_fleet_has_memcached_in_its_pod_and_no_port_of_it():
     rendered = objects(case("defaults"))
     written, [pod] = (
@@ -463,6 +488,21 @@ def test_a_pod_has_whatever_is_said_of_it():
     assert container(pod, "memcached")["args"][-2:] == ["-I", "4m"]
     assert rendered["DaemonSet", "cache-proxima"]["metadata"]["annotations"] == {"reloader": "off"}
     assert all(each["metadata"]["labels"]["team"] == "cache" for each in rendered.values())
+
+
+def test_what_is_said_of_all_proxies_is_taken_back_for_one():
+    rendered = objects(case("taken-back"))
+    own, other = (
+        rendered.pods()[each]
+        for each in (("DaemonSet", "cache-proxima"), ("Deployment", "cache-proxima-far"))
+    )
+    assert [any("hostPort" in port for port in container(pod)["ports"]) for pod in (own, other)] == [
+        False,
+        True,
+    ]
+    assert [len(container(pod)["args"]) for pod in (own, other)] == [3, 5]
+    assert ["tolerations" in pod["spec"] for pod in (own, other)] == [False, True]
+    assert configuration(rendered)["listeners"][0]["tls"]["required"] is False
 
 
 def test_images_come_from_the_registry_of_all_charts():

@@ -58,7 +58,7 @@ pools:
 {{- $known = merge $known (include "proxima.knownOfCache" $root | fromYaml) }}
 {{- $address := dict "address" (include "proxima.address" (list $root $cache.port)) }}
 {{- include "proxima.refuseContradictions" (list $address $cache.listener "cache.listener") }}
-{{- $listeners = prepend $listeners (merge $address $cache.listener) }}
+{{- $listeners = prepend $listeners (include "proxima.merged" (list $cache.listener $address) | fromYaml) }}
 {{- range list "servers" "file" "dns" "elasticache" "kubernetes" "own" "source" }}
 {{- if and (hasKey (dig "pools" "cache" (dict) $proxy.config) .) (not (hasKey $known.pools.cache .)) }}
 {{- fail (printf
@@ -86,19 +86,24 @@ pools:
 {{- set $configuration "listeners" $listeners | toYaml }}
 {{- end }}
 
-{{/* The ports of a proxy's clients (list NAME CONFIGURATION), as a map with the list `ports`. Listeners on
-Unix sockets and on addresses of the loopback interface have none. */}}
+{{/* The ports of a proxy's clients (list ROOT PROXY), as a map with the list `ports`. Listeners on Unix
+sockets and on addresses of the loopback interface have none. */}}
 {{- define "proxima.clientPorts" -}}
-{{- $name := index . 0 }}
+{{- $proxy := index . 1 }}
 {{- $ports := list }}
-{{- $seen := dict }}
-{{- range (index . 1).listeners }}
+{{- $taken := dict }}
+{{- range include "proxima.innerPorts" . | fromYaml }}
+{{- $_ := set $taken (toString .) true }}
+{{- end }}
+{{- range $proxy.configuration.listeners }}
 {{- if not (regexMatch "^(unix:|127[.]|localhost:|\\[::1\\])" .address) }}
 {{- $port := regexFind "[0-9]+$" .address }}
-{{- if hasKey $seen $port }}
-{{- fail (printf "proxies.%s: two listeners have port %s" $name $port) }}
+{{- if hasKey $taken $port }}
+{{- fail (printf
+    "%s: port %s is that of another listener, of `adminPort` or of the fleet"
+    $proxy.place $port) }}
 {{- end }}
-{{- $_ := set $seen $port true }}
+{{- $_ := set $taken $port true }}
 {{- $portName := printf "%s-%s" (.protocol | default "memcached") $port }}
 {{- $ports = append $ports (dict "name" $portName "port" (int $port)) }}
 {{- end }}

@@ -9,7 +9,7 @@ objects' names), `configuration`, `ports` (of clients) and `asksApi`. The cache'
 {{- end }}
 {{- end }}
 {{- if ne .Values.cache.mode "none" }}
-{{- $_ := set $said "cache" (merge (dict "kind" "DaemonSet") .Values.cache.proxy) }}
+{{- $_ := set $said "cache" (set (deepCopy .Values.cache.proxy) "kind" "DaemonSet") }}
 {{- end }}
 {{- range $name, $own := $said }}
 {{- $proxy := include "proxima.merged" (list $.Values.proxy $own) | fromYaml }}
@@ -20,7 +20,7 @@ objects' names), `configuration`, `ports` (of clients) and `asksApi`. The cache'
 {{- include "proxima.refuseNeighbours" (list $ $proxy) }}
 {{- $configuration := include "proxima.configuration" (list $ $name $proxy) | fromYaml }}
 {{- $_ := set $proxy "configuration" $configuration }}
-{{- $_ := set $proxy "ports" (include "proxima.clientPorts" (list $name $configuration) | fromYaml).ports }}
+{{- $_ := set $proxy "ports" (include "proxima.clientPorts" (list $ $proxy) | fromYaml).ports }}
 {{- $_ := set $proxy "asksApi" (include "proxima.asksApi" $configuration) }}
 {{- $buffers := dig "limits" "total_bytes" "1GiB" $configuration | include "proxima.mebibytes" }}
 {{- range $store := list "embedded" "near" }}
