@@ -1,4 +1,4 @@
-{{/* All proxies of the release by name, each with its settings over those of all, `kind`, `part` (of its
+{{/* All proxies of the release by name, each with its settings over those of all, `part` (of its
 objects' names), `configuration`, `ports` (of clients) and `asksApi`. The cache's is `cache`. */}}
 {{- define "proxima.proxies" -}}
 {{- $proxies := dict }}
@@ -9,11 +9,10 @@ objects' names), `configuration`, `ports` (of clients) and `asksApi`. The cache'
 {{- end }}
 {{- end }}
 {{- if ne .Values.cache.mode "none" }}
-{{- $_ := set $said "cache" (set (deepCopy .Values.cache.proxy) "kind" "DaemonSet") }}
+{{- $_ := set $said "cache" .Values.cache.proxy }}
 {{- end }}
 {{- range $name, $own := $said }}
 {{- $proxy := include "proxima.merged" (list $.Values.proxy $own) | fromYaml }}
-{{- $_ := set $proxy "kind" ($proxy.kind | default "Deployment") }}
 {{- $_ := set $proxy "place" (eq $name "cache" | ternary "cache.proxy" (printf "proxies.%s" $name)) }}
 {{- $_ := set $proxy "part" (eq $name "cache" | ternary "" $name) }}
 {{- $_ := set $proxy "isPeer" (and (eq $name "cache") (eq $.Values.cache.mode "fleet")) }}
