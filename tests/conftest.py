@@ -14,13 +14,14 @@ import zlib
 
 import pytest
 
-from harness import galera_door, ports, split
+from harness import galera_door, number, ports, split
 from harness.api_server import ApiServer
 from harness.fleet import Fleet, Node
 from harness.galera import Cluster, why_not
 from harness.galera_verdict import Figures
 from harness.lab import requirements
 from harness.lab.cluster import Cluster as Lab
+from harness.lab.control_plane import PROGRAM, ControlPlane
 from harness.mcrouter import Router, written
 from harness.members import HOSTS
 from harness.mysql import Database, databases
@@ -29,6 +30,7 @@ from harness.nutcracker import Door, Twemproxy
 from harness.proxy import BINARY, Program, Proxy, environment
 from harness.redis import REDIS, Redis
 from harness.servers import Memcached, Scripted
+from harness.slices import Namespace
 
 pytest_plugins = ["harness.second_look"]
 
@@ -171,6 +173,23 @@ def lab():
     cluster = Lab()
     yield cluster
     cluster.stop()
+
+
+@pytest.fixture(scope="session")
+def plane(tmp_path_factory):
+    """A real API server of Kubernetes with its store and nothing behind it, which all tests of a process
+    share."""
+    if not PROGRAM.exists():
+        pytest.skip("scripts/control-plane.sh has not built an API server")
+    made = ControlPlane(tmp_path_factory.mktemp("control-plane"))
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def namespace(plane, tmp_path):
+    """A namespace of its own at the API server."""
+    return Namespace(plane, tmp_path, f"cache-{number()}-{os.getpid()}")
 
 
 @pytest.fixture(scope="session")

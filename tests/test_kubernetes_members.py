@@ -5,30 +5,15 @@ import time
 
 import pytest
 
-from harness import number, until
+from harness import until
 from harness.api_server import endpoint
-from harness.lab.control_plane import PROGRAM, ControlPlane
 from harness.names import may_mount
 from harness.proxy import config
-from harness.slices import Namespace
 
 pytestmark = [
     pytest.mark.either_io,
-    pytest.mark.skipif(not PROGRAM.exists(), reason="scripts/control-plane.sh has not built an API server"),
     pytest.mark.skipif(not may_mount(), reason="only root can give a process the account of a pod"),
 ]
-
-
-@pytest.fixture(scope="module")
-def plane(tmp_path_factory):
-    made = ControlPlane(tmp_path_factory.mktemp("control-plane"))
-    yield made
-    made.stop()
-
-
-@pytest.fixture
-def namespace(plane, tmp_path):
-    return Namespace(plane, tmp_path, f"cache-{number()}")
 
 
 @pytest.fixture

@@ -12,15 +12,9 @@ class Namespace:
         plane.make("/api/v1/namespaces", {"metadata": {"name": name}})
         self.before = Pod(folder, plane.authority, plane.port, name, PROXY).before
 
-    def let(self):
-        """Lets the proxy follow EndpointSlices here."""
-        rules = [
-            {
-                "apiGroups": ["discovery.k8s.io"],
-                "resources": ["endpointslices"],
-                "verbs": ["get", "list", "watch"],
-            }
-        ]
+    def let(self, what="endpointslices", group="discovery.k8s.io", verbs=("get", "list", "watch")):
+        """Lets the proxy follow EndpointSlices here, or do something else."""
+        rules = [{"apiGroups": [group], "resources": [what], "verbs": list(verbs)}]
         place = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{self.name}"
         self._plane.make(f"{place}/roles", {"metadata": {"name": "proxy"}, "rules": rules})
         self._plane.make(

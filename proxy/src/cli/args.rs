@@ -254,7 +254,9 @@ pub struct Explain {
 Examples:
   proxima fleet show
   proxima fleet remove node-3 --admin 10.0.0.1:9150
-  proxima fleet keys /etc/proxima/fleet node-1 node-2 node-3")]
+  proxima fleet keys /etc/proxima/fleet node-1 node-2 node-3
+  proxima fleet keys --secret cache-keys
+  proxima fleet own /var/lib/proxima --user 65532:65532")]
 pub(super) enum Fleet {
     /// Print the fleet as a running proxy sees it: view, leader, voters, and every peer
     Show {
@@ -281,15 +283,38 @@ pub(super) enum Fleet {
     },
     /// Make an authority and certificates for the channels between peers
     ///
-    /// Writes `ca.pem` and `ca.key`, unless they are there, and a certificate with its key for each name.
-    /// Every peer needs `ca.pem`, its own certificate and its own key. `ca.key` stays where you are: whoever
-    /// has it can make a peer.
+    /// In a folder: writes `ca.pem` and `ca.key`, unless they are there, and a certificate with its key for each
+    /// name. Every peer needs `ca.pem`, its own certificate and its own key. `ca.key` stays where you are:
+    /// whoever has it can make a peer.
+    ///
+    /// In a Secret, run in a pod of Kubernetes: makes `ca.crt`, `ca.key`, `tls.crt` and `tls.key`, one certificate for
+    /// all peers. An authority that is there stays. A certificate holds for 90 days, and is made anew by the run
+    /// that finds less than 30 of them left: run it every week. Give the peers all but `ca.key`.
     Keys {
         /// The folder
-        dir: PathBuf,
+        #[arg(required_unless_present = "secret", conflicts_with = "secret")]
+        dir: Option<PathBuf>,
         /// The names of peers
-        #[arg(required = true)]
+        #[arg(required_unless_present = "secret", conflicts_with = "secret")]
         names: Vec<String>,
+        /// The Secret, in the namespace of this pod
+        #[arg(long, value_name = "NAME")]
+        secret: Option<String>,
+        /// The next step of the exchange of the authority, which takes three runs. All peers must have seen the
+        /// Secret before the next one, which takes Kubernetes some two minutes
+        #[arg(long, requires = "secret")]
+        rotate: bool,
+    },
+    /// Make the folder of a peer that of the user who runs the proxy
+    ///
+    /// Kubernetes makes a folder on the node as one of root. An init container with the capability CHOWN, and no
+    /// other, runs this.
+    Own {
+        /// The folder, and what is in it; no link is followed
+        dir: PathBuf,
+        /// Who has it from now on
+        #[arg(long, value_name = "UID:GID", value_parser = owner)]
+        user: (u32, u32),
     },
     /// Make this peer a new one: for the day on which most voters have lost their directories
     ///
@@ -303,6 +328,12 @@ pub(super) enum Fleet {
         #[arg(long)]
         force: bool,
     },
+}
+
+fn owner(text: &str) -> Result<(u32, u32), String> {
+    let parts = text.split_once(':');
+    let numbers = parts.and_then(|(user, group)| Some((user.parse().ok()?, group.parse().ok()?)));
+    numbers.ok_or_else(|| "write two numbers, as in 65532:65532".to_owned())
 }
 
 /// Look at the near cache, and change it while it runs

@@ -1,9 +1,10 @@
 //! `proxima fleet`: the fleet as a running proxy sees it, keys for its links, and the actions of an operator.
 
-use std::{fmt::Write, path::Path};
+use std::{fmt::Write, fs, io, os::unix::fs::lchown, path::Path};
 
 use hyper::Method;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use tokio::runtime::Builder;
 
 use super::{
     Answer,
@@ -12,7 +13,7 @@ use super::{
 };
 use crate::{
     config,
-    control::{FleetStatus, InitError, init_directory, make_keys},
+    control::{FleetStatus, InitError, init_directory, keep_keys, make_keys},
 };
 
 /// Does what this command says.
@@ -42,15 +43,60 @@ pub(super) fn fleet(command: Fleet) -> Answer {
                 Err(error) => Answer::bad(1, format!("proxima: {error}")),
             }
         }
-        Fleet::Keys { dir, names } => match make_keys(&dir, &names) {
-            Ok(written) => {
-                let written = written.iter().map(|path| format!("{}\n", path.display()));
-                Answer::good(written.collect())
-            }
+        Fleet::Keys {
+            dir,
+            names,
+            secret,
+            rotate,
+        } => match (dir, secret) {
+            (_, Some(secret)) => keys_in_secret(&secret, rotate),
+            (dir, None) => keys_in_folder(&dir.unwrap_or_default(), &names),
+        },
+        Fleet::Own { dir, user } => match own(&dir, user) {
+            Ok(()) => Answer::good(String::new()),
             Err(error) => Answer::bad(1, format!("proxima: {error}")),
         },
         Fleet::Init { config, force } => init(&config, force),
     }
+}
+
+fn keys_in_folder(dir: &Path, names: &[String]) -> Answer {
+    match make_keys(dir, names) {
+        Ok(written) => {
+            let written = written.iter().map(|path| format!("{}\n", path.display()));
+            Answer::good(written.collect())
+        }
+        Err(error) => Answer::bad(1, format!("proxima: {error}")),
+    }
+}
+
+fn keys_in_secret(name: &str, rotate: bool) -> Answer {
+    let runtime = Builder::new_current_thread().enable_all().build();
+    let kept = match &runtime {
+        Ok(runtime) => runtime.block_on(keep_keys(name, rotate)),
+        Err(error) => return Answer::bad(1, format!("proxima: {error}")),
+    };
+    match kept {
+        Ok(Some(done)) => Answer::good(format!("{name}: {done}\n")),
+        Ok(None) => Answer::good(format!("{name}: nothing is due\n")),
+        Err(error) => Answer::bad(1, format!("proxima: {error}")),
+    }
+}
+
+/// Gives a folder and what is in it to this user and group.
+fn own(dir: &Path, user: (u32, u32)) -> Result<(), String> {
+    let told = |path: &Path, error: io::Error| format!("{}: {error}", path.display());
+    let mut rest = vec![dir.to_owned()];
+    while let Some(path) = rest.pop() {
+        let kind = fs::symlink_metadata(&path).map_err(|error| told(&path, error))?;
+        lchown(&path, Some(user.0), Some(user.1)).map_err(|error| told(&path, error))?;
+        if kind.is_dir() {
+            for entry in fs::read_dir(&path).map_err(|error| told(&path, error))? {
+                rest.push(entry.map_err(|error| told(&path, error))?.path());
+            }
+        }
+    }
+    Ok(())
 }
 
 fn init(file: &Path, force: bool) -> Answer {

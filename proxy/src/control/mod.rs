@@ -61,7 +61,10 @@ pub use self::{
         offline::{OfflineError, check, explain},
         reload::ReloadError,
     },
-    fleet::{Fleet, FleetError, InitError, KeysError, Status as FleetStatus, init_directory, make_keys},
+    fleet::{
+        BadKeys, Due, Fleet, FleetError, InitError, KeysError, SecretError, Status as FleetStatus,
+        init_directory, keep_keys, make_keys,
+    },
     listening::{
         announce::AnnouncementStatus,
         readiness::{PoolState, Unready},

@@ -16,7 +16,7 @@ const UTC_TIME: u8 = 0x17;
 const GENERALIZED_TIME: u8 = 0x18;
 
 /// The end of a certificate, in seconds since 1970; `None` if these bytes are no certificate.
-pub(super) fn expiry(certificate: &[u8]) -> Option<i64> {
+pub(crate) fn expiry(certificate: &[u8]) -> Option<i64> {
     let (_, mut body) = inside(certificate, SEQUENCE)?;
     body = inside(body, SEQUENCE)?.1;
     if body.first() == Some(&VERSION) {

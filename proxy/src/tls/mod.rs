@@ -34,6 +34,7 @@ mod set;
 mod tests;
 mod verifier;
 
+pub(crate) use self::expiry::expiry;
 pub use self::{
     acceptor::Acceptor,
     certificates::{Certificates, Validity},

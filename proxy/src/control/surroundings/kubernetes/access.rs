@@ -59,6 +59,14 @@ impl Access {
     }
 }
 
+/// The namespace of this pod.
+///
+/// # Errors
+/// This process is in no pod.
+pub(in crate::control) fn own_namespace() -> Result<String, ApiFailure> {
+    Access::of_pod()?.namespace()
+}
+
 /// The address of the API server. `None`: this process is in no pod, or is told a name.
 pub(in crate::control) fn api_address() -> Option<SocketAddr> {
     let access = Access::of_pod().ok()?;

@@ -24,10 +24,11 @@ mod rights;
 mod watcher;
 
 pub(in crate::control) use self::{
-    access::api_address,
+    access::{api_address, own_namespace},
     api::Api,
     failure::ApiFailure,
     lease::{FleetLease, Held},
     pauses::Pauses,
+    rights::SECRETS,
     watcher::{Select, Watcher, list_endpoints},
 };

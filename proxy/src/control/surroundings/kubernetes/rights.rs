@@ -21,6 +21,12 @@ pub(in crate::control) const LEASES: Right = Right {
     what: "leases of coordination.k8s.io",
 };
 
+/// To keep keys.
+pub(in crate::control) const SECRETS: Right = Right {
+    verbs: "get, create and update",
+    what: "secrets",
+};
+
 /// A right in a namespace, which a request needs.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::control) struct Needed<'a> {

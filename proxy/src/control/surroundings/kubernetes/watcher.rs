@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::{
     ApiFailure,
-    access::Access,
+    access::own_namespace,
     api::Api,
     lines::{LONGEST, Lines, whole},
     rights::SLICES,
@@ -167,7 +167,7 @@ impl Watcher {
 pub(super) fn namespace_of(service: &Service) -> Result<String, ApiFailure> {
     match &service.namespace {
         Some(namespace) => Ok(namespace.clone()),
-        None => Access::of_pod()?.namespace(),
+        None => own_namespace(),
     }
 }
 

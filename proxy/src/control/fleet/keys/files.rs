@@ -1,4 +1,4 @@
-//! An authority for a fleet, and certificates that it signs.
+//! Keys in a folder.
 
 use std::{
     fs, io,
@@ -6,12 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use rcgen::{
-    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
-    KeyUsagePurpose,
-};
-
-use super::security::NAME;
+use super::authority::Authority;
 
 /// Keys cannot be made.
 #[derive(Debug, thiserror::Error)]
@@ -59,38 +54,24 @@ pub fn make_keys(folder: &Path, names: &[String]) -> Result<Vec<PathBuf>, KeysEr
     })?;
     let mut written = Vec::new();
     let (ca, ca_key) = (folder.join("ca.pem"), folder.join("ca.key"));
-    let mut params = CertificateParams::default();
-    params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
-    params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
-    params
-        .distinguished_name
-        .push(DnType::CommonName, "proxima fleet authority");
-    let issuer = match read(&ca_key)? {
-        Some(key) => Issuer::new(params, KeyPair::from_pem(&key)?),
+    let authority = match read(&ca_key)? {
+        Some(key) => Authority::of(&key)?,
         None => {
-            let key = KeyPair::generate()?;
-            let certificate = params.self_signed(&key)?;
-            write(&ca_key, &key.serialize_pem())?;
-            write(&ca, &certificate.pem())?;
+            let (authority, made) = Authority::make()?;
+            write(&ca_key, &made.key)?;
+            write(&ca, &made.certificate)?;
             written.extend([ca, ca_key]);
-            Issuer::new(params, key)
+            authority
         }
     };
     for name in names {
-        let mut params = CertificateParams::new([NAME.to_owned()])?;
-        params.distinguished_name.push(DnType::CommonName, name.as_str());
-        params.extended_key_usages = vec![
-            ExtendedKeyUsagePurpose::ServerAuth,
-            ExtendedKeyUsagePurpose::ClientAuth,
-        ];
-        let key = KeyPair::generate()?;
-        let certificate = params.signed_by(&key, &issuer)?;
+        let signed = authority.sign(name, None)?;
         let (path, key_path) = (
             folder.join(format!("{name}.pem")),
             folder.join(format!("{name}.key")),
         );
-        write(&key_path, &key.serialize_pem())?;
-        write(&path, &certificate.pem())?;
+        write(&key_path, &signed.key)?;
+        write(&path, &signed.certificate)?;
         written.extend([path, key_path]);
     }
     Ok(written)
