@@ -32,8 +32,12 @@ def case(name):
 
 
 def container(pod, name="proxima"):
-    [found] = [each for each in pod["spec"]["containers"] if each["name"] == name]
+    [found] = [each for each in containers(pod) if each["name"] == name]
     return found
+
+
+def containers(pod):
+    return [*pod["spec"].get("initContainers", []), *pod["spec"]["containers"]]
 
 
 def configuration(rendered, name="cache-proxima"):
@@ -146,11 +150,10 @@ def test_mounts_have_volumes_and_references_lead_somewhere(values):
 @good
 def test_containers_may_do_what_restricted_allows_and_the_folder_is_the_exception(values):
     for (kind, name), pod in objects(values).pods().items():
-        spec = pod["spec"]
-        for each in spec.get("initContainers", []):
-            assert each["securityContext"]["capabilities"] == {"drop": ["ALL"], "add": ["CHOWN"]}
-            assert [mount["mountPath"] for mount in each["volumeMounts"]] == [each["args"][1]]
-        for each in spec["containers"]:
+        for each in containers(pod):
+            if each["name"] == "folder":
+                assert each["securityContext"]["capabilities"] == {"drop": ["ALL"], "add": ["CHOWN"]}
+                assert [mount["mountPath"] for mount in each["volumeMounts"]] == [each["args"][2]]
             if each["name"] in ("proxima", "memcached", "keys", "agent"):
                 security = each["securityContext"]
                 assert security["capabilities"] == {"drop": ["ALL"]} and security["readOnlyRootFilesystem"]
@@ -236,6 +239,8 @@ def test_a_fleet_has_memcached_in_its_pod_and_no_port_of_it():
     )
     memcached = container(pod, "memcached")
     assert written["pools"]["cache"]["own"] == f"unix:{memcached['args'][1]}" and "ports" not in memcached
+    # It ends behind the proxy, which drains.
+    assert memcached in pod["spec"]["initContainers"] and memcached["restartPolicy"] == "Always"
     service = rendered["Service", "cache-proxima-fleet"]["spec"]
     assert service["clusterIP"] == "None" and service["publishNotReadyAddresses"]
     [port] = service["ports"]
@@ -479,12 +484,7 @@ def test_a_pod_has_whatever_is_said_of_it():
     assert (
         said["env"][0] in container(pod)["env"] and said["volumeMounts"][0] in container(pod)["volumeMounts"]
     )
-    assert [each["name"] for each in pod["spec"]["containers"]] == [
-        "memcached",
-        "exporter",
-        "proxima",
-        "beside",
-    ]
+    assert [each["name"] for each in pod["spec"]["containers"]] == ["exporter", "proxima", "beside"]
     assert container(pod, "memcached")["args"][-2:] == ["-I", "4m"]
     assert rendered["DaemonSet", "cache-proxima"]["metadata"]["annotations"] == {"reloader": "off"}
     assert all(each["metadata"]["labels"]["team"] == "cache" for each in rendered.values())

@@ -11,6 +11,10 @@
 - name: memcached
   {{- include "proxima.image" (list . $memcached.image) | nindent 2 }}
   args: {{ concat $where $sizes $memcached.args | toJson }}
+  {{- if eq .Values.cache.mode "fleet" }}
+  # It begins before the proxy and ends after it: a peer that drains still serves from it.
+  restartPolicy: Always
+  {{- end }}
   {{- with $memcached.env }}
   env:
     {{- toYaml . | nindent 4 }}
@@ -44,7 +48,4 @@
     {{- toYaml . | nindent 4 }}
     {{- end }}
   {{- end }}
-{{- with $memcached.containers }}
-{{ toYaml . }}
-{{- end }}
 {{- end }}

@@ -22,12 +22,16 @@ spec:
   securityContext:
     # Both containers use the socket, and the proxy reads the Secret.
     fsGroup: 65532
-  {{- if eq $proxy.folder.type "hostPath" }}
+  {{- if or (eq $proxy.folder.type "hostPath") $proxy.isPeer }}
   initContainers:
+    {{- if $proxy.isPeer }}
+    {{- include "proxima.memcached" $root | nindent 4 }}
+    {{- end }}
+    {{- if eq $proxy.folder.type "hostPath" }}
     # The kubelet makes a folder of root; the program is not root.
     - name: folder
       {{- include "proxima.image" (list $root $root.Values.image) | nindent 6 }}
-      args: [own-dir, /var/lib/proxima, --user, "65532:65532"]
+      args: [fleet, own, /var/lib/proxima, --user, "65532:65532"]
       resources:
         requests: {cpu: 10m, memory: 64Mi}
         limits: {memory: 64Mi}
@@ -39,10 +43,13 @@ spec:
         seccompProfile: {type: RuntimeDefault}
       volumeMounts:
         - {name: folder, mountPath: /var/lib/proxima}
+    {{- end }}
   {{- end }}
   containers:
     {{- if $proxy.isPeer }}
-    {{- include "proxima.memcached" $root | nindent 4 }}
+    {{- with $root.Values.cache.memcached.containers }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
     {{- end }}
     - name: proxima
       {{- include "proxima.image" (list $root $root.Values.image) | nindent 6 }}
