@@ -1,13 +1,14 @@
 """A pool whose servers are the endpoints of a Service of Kubernetes, and an API server that may lie."""
 
 import json
+import subprocess
 
 import pytest
 
 from harness import until
 from harness.api_server import endpoint
 from harness.names import System, may_mount
-from harness.proxy import config
+from harness.proxy import BINARY, config, environment
 
 pytestmark = [
     pytest.mark.either_io,
@@ -149,6 +150,7 @@ def test_a_pod_on_this_node_is_the_nearest(api, before):
     members = json.loads(proxy.http("/members")[1])
     found = {member["address"]: (member["distance"], member["distance_source"]) for member in members}
     assert found == {"10.0.0.1:11211": ("host", "kubernetes"), "10.0.0.2:11211": ("elsewhere", "nothing")}
+    assert proxy.metric("member_info", member="pod-10.0.0.2", node="n2", zone="z1") == 1
 
 
 def test_requests_go_to_endpoints_and_none_to_one_that_ends(api, before, memcached):
@@ -227,3 +229,39 @@ def test_without_the_api_server_dns_is_followed(api, before, tmp_path, cleanup):
     becomes(proxy, ["10.0.0.2:11211", "10.0.0.3:11211"])
     api.trouble = None
     becomes(proxy, ["10.0.0.1:11211", "10.0.0.2:11211"])
+
+
+def run(api, tmp_path, written, *words):
+    """What the command says of this configuration, in a pod."""
+    file = tmp_path / "proxima.yaml"
+    file.write_text(json.dumps(written))
+    command = [*api.before, BINARY, *words]
+    command = [str(file) if word == "FILE" else word for word in command]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment())
+
+
+@pytest.mark.parametrize("node", ["n1", "n2"])
+def test_explain_names_the_pod_on_the_node(api, tmp_path, node):
+    api.set("a", endpoint("10.0.0.1", node="n1"), endpoint("10.0.0.2", node="n2"))
+    written = config({"nearest": "cache"}, {"cache": {"kubernetes": "mc"}})
+    told = run(api, tmp_path, written, "explain", "k", "--config", "FILE", "--node", node)
+    assert told.returncode == 0, told
+    address = f"10.0.0.{node[1]}"
+    assert f"member pod-{address} ({address}:11211) of pool cache, node {node}, zone z1: " in told.stdout
+    assert "distance host by kubernetes" in told.stdout
+
+
+def test_check_names_the_missing_role(api, tmp_path):
+    """For the servers of a pool, and for the peers of a fleet."""
+    api.trouble = "forbidden"
+    written = config("cache", {"cache": {"kubernetes": "mc"}})
+    fleet = {
+        "listen": "127.0.0.1:11400",
+        "peers": {"kubernetes": "peers"},
+        "dir": str(tmp_path / "fleet"),
+        "tls": "none",
+    }
+    told = run(api, tmp_path, {**written, "fleet": fleet}, "check", "FILE")
+    assert told.returncode == 0, told
+    lines = [line for line in (told.stdout + told.stderr).splitlines() if "it needs a Role" in line]
+    assert ["pool cache" in line for line in lines] == [False, True], told

@@ -8,6 +8,7 @@ use proxima::{
     config::Loaded,
     control::{self, Options},
     frontdoor::{BuiltIn, ConfigSource, YamlFile, mcrouter, nutcracker},
+    members::OwnLocation,
     protocol::Protocols,
     route::Example,
 };
@@ -53,6 +54,7 @@ fn serve(run: Run) -> ExitCode {
     let options = Options {
         io: run.io,
         node_addresses: run.here.node_addresses(),
+        node: run.here.node.clone(),
         zone: run.here.zone.clone(),
         protocols: Protocols::PLAIN,
         // Standard output is often collected together with the log.
@@ -173,8 +175,8 @@ fn explain(asked: &Explain) -> Result<String, Box<dyn std::error::Error>> {
     }?;
     Ok(control::explain(
         &loaded,
-        &asked.here.node_addresses(),
-        asked.here.zone.clone(),
+        OwnLocation::new(&asked.here.node_addresses(), asked.here.zone.clone())
+            .on_node(asked.here.node.clone()),
         asked.from,
         match &asked.sql {
             Some(sql) => Example::Text {

@@ -143,6 +143,9 @@ pub struct LocationArgs {
     /// An address of this node, where those of its interfaces do not tell (in a container); may be repeated
     #[arg(long, value_name = "IP", env = "HOST_IP", value_delimiter = ',', value_parser = node_address)]
     node_address: Vec<Option<IpAddr>>,
+    /// This node's name in Kubernetes, so that pods on it are the nearest
+    #[arg(long, value_name = "NAME", env = "NODE_NAME")]
+    pub node: Option<String>,
     /// This node's zone; servers of the same zone are nearer than others
     #[arg(long, value_name = "ZONE")]
     pub zone: Option<String>,

@@ -469,11 +469,17 @@ impl Recorder<'_> {
                     true => format!(", copy {:?}", self.snapshot.state(member.id)).to_lowercase(),
                     false => String::new(),
                 };
+                let kubernetes_node = member.pod.as_ref().and_then(|pod| pod.node.as_ref());
+                let places = [("node", kubernetes_node), ("zone", member.zone.as_ref())];
+                let places = places
+                    .iter()
+                    .filter_map(|(what, name)| Some(format!(", {what} {}", (*name)?)));
                 let text = format!(
-                    " {} ({}) of pool {}: distance {distance} by {source}, {state}{copy_state}, {} failures in a row",
+                    " {} ({}) of pool {}{}: distance {distance} by {source}, {state}{copy_state}, {} failures in a row",
                     member.name,
                     member.address,
                     member.pool,
+                    places.collect::<String>(),
                     member.health.failures()
                 );
                 self.push(depth, note, "member", text, Some(member.address.clone()));

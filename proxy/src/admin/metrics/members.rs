@@ -52,6 +52,7 @@ pub(super) fn members(view: &View, metrics: &Metrics, page: &mut Page) {
     let members = view.members.iter();
     let members: Vec<_> = members.map(|found| (found, labels(&found.member))).collect();
     distances(view, &members, page);
+    pods(&members, page);
     health(&members, page);
     roles(&members, page);
     requests(&members, metrics, page);
@@ -83,6 +84,26 @@ fn distances(view: &View, members: &LabelledMembers<'_>, page: &mut Page) {
             quoted(pool)
         );
         page.row("pool_distances", &labels, count);
+    }
+}
+
+/// Rows of members that the API server of Kubernetes has named.
+fn pods(members: &LabelledMembers<'_>, page: &mut Page) {
+    page.family(
+        "member_info",
+        "gauge",
+        "1 for each member that the API server of Kubernetes has named: the node and the zone of its pod.",
+    );
+    for (MemberView { member, .. }, labels) in members {
+        if let Some(pod) = &member.pod {
+            let text = |name: &Option<String>| quoted(name.as_deref().unwrap_or_default());
+            let labels = format!(
+                "{labels},node=\"{}\",zone=\"{}\"",
+                text(&pod.node),
+                text(&member.zone)
+            );
+            page.row("member_info", &labels, 1);
+        }
     }
 }
 

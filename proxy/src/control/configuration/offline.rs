@@ -3,7 +3,11 @@
 use std::{fs::File, io, net::IpAddr, path::Path, sync::Arc};
 
 use crate::{
-    config::{ConfigError, Loaded, file, schema::Config, source::Lists},
+    config::{
+        ConfigError, Loaded, file,
+        schema::{Config, Fleet},
+        source::Lists,
+    },
     control::{
         AgentError,
         surroundings::{
@@ -110,6 +114,12 @@ pub fn check(loaded: &Loaded) -> Result<Vec<String>, Vec<OfflineError>> {
             ));
         }
     }
+    if let Some(question) = config.fleet.as_ref().and_then(Fleet::question)
+        && let Some(failure) = names.status(&question).and_then(|asked| asked.failure)
+    {
+        let asked = question.asked();
+        warnings.push(format!("fleet: {asked} does not tell the peers: {failure}"));
+    }
     let waiting = names.explain(config, &servers);
     warnings.extend(
         waiting
@@ -157,8 +167,7 @@ fn unwritable(path: &Path) -> Option<OfflineError> {
 /// The configuration cannot be used, or the text is no request.
 pub fn explain(
     loaded: &Loaded,
-    node: &[IpAddr],
-    zone: Option<String>,
+    here: OwnLocation,
     from: Option<IpAddr>,
     example: Example<'_>,
 ) -> Result<String, OfflineError> {
@@ -166,7 +175,7 @@ pub fn explain(
     let (names, servers) = ask(config)?;
     let told = ask_agent(config)?;
     let localities = told.as_ref().and_then(|told| told.as_ref().ok());
-    let mut registry = Registry::new(OwnLocation::new(node, zone));
+    let mut registry = Registry::new(here);
     registry.set_hosts(names.addresses(&Questions::of(config, &servers)));
     let built = compile(loaded, &servers, &mut registry)?;
     if let Some(localities) = localities {

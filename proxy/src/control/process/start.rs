@@ -67,6 +67,8 @@ pub struct Options {
     pub io: Io,
     /// This node's own addresses. Empty: those of the interfaces.
     pub node_addresses: Vec<IpAddr>,
+    /// This node's name in Kubernetes; servers on it are on this host.
+    pub node: Option<String>,
     /// This node's zone; servers of the same zone are nearer than others.
     pub zone: Option<String>,
     /// The protocols of clients and servers.
@@ -103,6 +105,7 @@ impl Default for Options {
         Self {
             io: Io::Auto,
             node_addresses: Vec::new(),
+            node: None,
             zone: None,
             protocols: Protocols::PLAIN,
             introduce: false,
@@ -301,8 +304,7 @@ fn prepare(
     names: &Arc<Names>,
     runtime: &Runtime,
 ) -> Result<(Preparer, Change), StartError> {
-    let here = OwnLocation::new(&options.node_addresses, options.zone.clone())
-        .on_node(std::env::var("NODE_NAME").ok());
+    let here = OwnLocation::new(&options.node_addresses, options.zone.clone()).on_node(options.node.clone());
     let loaded = source.load().and_then(|loaded| with_own_copies(loaded, &here));
     let loaded = loaded.map_err(ReloadError::from)?;
     // A name that does not resolve yet is no reason to fail: nodes start in any order.
