@@ -23,11 +23,11 @@ class Pods:
         self._api, self._io, self._folder, self._cleanup = api, io, folder, cleanup
         self._listens = {}
 
-    def add(self, name):
-        """A pod begins, and is not listed yet."""
+    def add(self, name, **fleet):
+        """A pod begins, and is not listed yet. `fleet` are settings of the fleet."""
         listen = self._listens[name] = ports.address()
         peers = {"kubernetes": self._api.service}
-        node = Node(name, self._io, self._folder, peers, listen, before=self._api.before)
+        node = Node(name, self._io, self._folder, peers, listen, before=self._api.before, fleet=fleet)
         self._cleanup.callback(node.stop)
         return node
 
@@ -82,6 +82,16 @@ def test_pods_that_are_listed_one_by_one_are_one_fleet(pods):
     settle(c, b)
     pods.list("a")
     settle(c, b, a)
+
+
+def test_voters_that_the_configuration_names_vote_once_they_are_there(pods):
+    """The one that begins is not among them."""
+    nodes = [pods.add(name, voters=["b"]) for name in ("a", "b")]
+    for name in ("a", "b"):
+        pods.list(name)
+    settle(*nodes)
+    until(lambda: list(nodes[0].status()["voters"]) == ["b"], "the one that is named votes")
+    write_and_read(nodes, "voted")
 
 
 def test_a_pod_that_does_not_answer_is_waited_for_until_it_is_gone(pods):

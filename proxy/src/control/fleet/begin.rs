@@ -21,7 +21,7 @@ use super::{
 use crate::{
     config::schema::Role,
     control::surroundings::kubernetes::ApiFailure,
-    fleet::{Answer, FirstStart, Present, Sight, choose, first_start, lowest},
+    fleet::{Answer, FirstStart, Present, Sight, Voter, choose, first_start, lowest},
 };
 
 /// Interval between two rounds of probes.
@@ -172,7 +172,7 @@ impl Fleet {
         if let Some(fleet) = self.who.facts().fleet {
             // It has begun this one, and was interrupted.
             if fleet == self.announced.identity && !self.node.has_begun().await {
-                self.initialize(&[self.as_voter()]).await;
+                self.initialize_alone().await;
             }
             return;
         }
@@ -192,7 +192,8 @@ impl Fleet {
                     })
                     .collect();
                 able.push(self.as_voter());
-                self.initialize(&able).await;
+                self.initialize(choose(&[], &able, &[], self.config.voters.as_deref()))
+                    .await;
             }
             (FirstStart::Adopt(fleet), PeerList::At(_)) => self.adopt_or_tell(fleet),
             (FirstStart::Wait(why), _) => self.wait(why.to_string()),
@@ -250,7 +251,7 @@ impl Fleet {
         let (fleet, name) = (self.announced.identity, &self.announced.name);
         if pods.hold(read, (fleet, name)).await? {
             self.adopt_or_tell(fleet);
-            self.initialize(&[self.as_voter()]).await;
+            self.initialize_alone().await;
         }
         Ok(())
     }
@@ -268,9 +269,13 @@ impl Fleet {
         }
     }
 
-    /// Begins the log of a fleet. The voters are chosen among these.
-    async fn initialize(&self, able: &[Present]) {
-        let voters = choose(&[], able, &[], self.config.voters.as_deref());
+    /// Begins the log of a fleet with this proxy as the only voter. The leader chooses others, also where the
+    /// configuration names them, as soon as they are there.
+    async fn initialize_alone(&self) {
+        self.initialize(choose(&[], &[self.as_voter()], &[], None)).await;
+    }
+
+    async fn initialize(&self, voters: Vec<Voter>) {
         let nodes: BTreeMap<u64, BasicNode> = voters
             .iter()
             .map(|voter| (voter.node, BasicNode::new(voter.address)))
