@@ -2,19 +2,26 @@
 # Writes a container image with one static program. It needs no base image, no registry and no docker. The
 # file is both an OCI image layout and a docker archive. The same program makes the same image, byte for byte.
 #
-#   scripts/image.sh [--program FILE] [--output target/image/proxima-VERSION-ARCHITECTURE.tar]
+#   scripts/image.sh [--debian] [--program FILE] [--output target/image/proxima-VERSION-ARCHITECTURE.tar]
 #
 # The program is a release, with optimisation of the whole program, or FILE; it must be linked statically.
+# With --debian, the image (proxima:VERSION-debian) also has what the scripts around an mcrouter use: bash,
+# coreutils, gawk and host, from packages of this machine's Debian. The same packages make the same image.
 set -eu
 cd "$(dirname "$0")/.."
 
 program=
 output=
+debian=
 while [ $# -gt 0 ]; do
     case $1 in
+    --debian) debian=-debian && shift && continue ;;
     --program) program=$2 ;;
     --output) output=$2 ;;
-    *) echo "image: unknown option $1; scripts/image.sh [--program FILE] [--output FILE]" >&2 && exit 2 ;;
+    *)
+        echo "image: unknown option $1; scripts/image.sh [--debian] [--program FILE] [--output FILE]" >&2
+        exit 2
+        ;;
     esac
     shift 2
 done
@@ -26,7 +33,8 @@ x86_64-unknown-linux-gnu) architecture=amd64 ;;
 aarch64-unknown-linux-gnu) architecture=arm64 ;;
 *) echo "image: not known what an image calls the architecture of $host" >&2 && exit 1 ;;
 esac
-output=${output:-target/image/proxima-$version-$architecture.tar}
+tag=$version$debian
+output=${output:-target/image/proxima-$tag-$architecture.tar}
 
 if [ -z "$program" ]; then
     sh scripts/build.sh --release
@@ -40,6 +48,9 @@ fi
 # Every file in the image has the time of the commit.
 time=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || echo 0)}
 created=$(date -u -d "@$time" +%Y-%m-%dT%H:%M:%SZ)
+revision=$(git rev-parse HEAD 2>/dev/null || true)
+# A login in the address is nobody's business.
+source=$(git config --get remote.origin.url | sed -n 's|^https://\([^/]*@\)\{0,1\}|https://|p')
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -61,11 +72,22 @@ blob() {
     echo "$digest"
 }
 
+# label KEY VALUE is a further label of the image, unless its value is not known.
+label() { [ -z "$2" ] || printf ',\n      "org.opencontainers.image.%s": "%s"' "$1" "$2"; }
+
 size() { stat -c %s "$layout/blobs/sha256/$1"; }
 
 # These are the files, with the folders and users that a container's owner expects.
 umask 022
+path=/usr/local/bin
 mkdir -p "$root/usr/local/bin" "$root/etc/proxima" "$root/usr/share/doc/proxima"
+if [ -n "$debian" ]; then
+    path=/usr/local/bin:/usr/bin:/bin
+    sh scripts/debian.sh "$root" bash coreutils gawk bind9-host
+    # Scripts of the packages would make these links.
+    ln -s gawk "$root/usr/bin/awk"
+    ln -s bash "$root/bin/sh"
+fi
 install -m 755 "$program" "$root/usr/local/bin/proxima"
 ln -s proxima "$root/usr/local/bin/mcrouter"
 ln -s proxima "$root/usr/local/bin/nutcracker"
@@ -86,7 +108,7 @@ config=$(blob <<END
   "os": "linux",
   "config": {
     "User": "65532:65532",
-    "Env": ["PATH=/usr/local/bin"],
+    "Env": ["PATH=$path"],
     "Entrypoint": ["/usr/local/bin/proxima"],
     "Cmd": ["run", "--listen", "0.0.0.0:11211", "--admin", "0.0.0.0:9150"],
     "WorkingDir": "/",
@@ -94,7 +116,7 @@ config=$(blob <<END
     "Labels": {
       "org.opencontainers.image.title": "Proxima",
       "org.opencontainers.image.version": "$version",
-      "org.opencontainers.image.licenses": "Apache-2.0"
+      "org.opencontainers.image.licenses": "Apache-2.0"$(label source "$source")$(label revision "$revision")
     }
   },
   "rootfs": {"type": "layers", "diff_ids": ["sha256:$unpacked"]},
@@ -136,8 +158,8 @@ cat >"$layout/index.json" <<END
       "size": $(size "$manifest"),
       "platform": {"architecture": "$architecture", "os": "linux"},
       "annotations": {
-        "io.containerd.image.name": "docker.io/library/proxima:$version",
-        "org.opencontainers.image.ref.name": "$version"
+        "io.containerd.image.name": "docker.io/library/proxima:$tag",
+        "org.opencontainers.image.ref.name": "$tag"
       }
     }
   ]
@@ -145,7 +167,7 @@ cat >"$layout/index.json" <<END
 END
 # This file makes it an archive for docker, which recognizes an image by it.
 cat >"$layout/manifest.json" <<END
-[{"Config": "blobs/sha256/$config", "RepoTags": ["proxima:$version"], "Layers": ["blobs/sha256/$layer"]}]
+[{"Config": "blobs/sha256/$config", "RepoTags": ["proxima:$tag"], "Layers": ["blobs/sha256/$layer"]}]
 END
 
 mkdir -p "$(dirname "$output")"

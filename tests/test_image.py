@@ -1,14 +1,15 @@
-"""The container image: its contents, and that it serves under both of its names."""
+"""The container images: their contents, and that they serve under all of their names."""
 
 import json
 import os
 import pathlib
+import re
 import subprocess
 
 import pytest
 
-from harness import image, ports
-from harness.proxy import Program
+from harness import PATIENCE, image, ports
+from harness.proxy import ROOT, Program
 
 
 @pytest.fixture(scope="module")
@@ -19,12 +20,27 @@ def archive(tmp_path_factory):
     return os.environ.get("PROXIMA_IMAGE") or image.build(tmp_path_factory.mktemp("image") / "proxima.tar")
 
 
+@pytest.fixture(scope="module")
+def debian(tmp_path_factory):
+    """The image that has programs for scripts, too."""
+    if reason := image.why_not():
+        pytest.skip(reason)
+    try:
+        return image.build(tmp_path_factory.mktemp("image") / "proxima-debian.tar", "--debian")
+    except image.Unavailable as error:
+        pytest.skip(str(error))
+
+
+def unpack(archive, folder):
+    # The container's user does not own these folders.
+    for each in (folder, *folder.parents[:2]):
+        each.chmod(0o755)
+    return image.Image(archive, folder)
+
+
 @pytest.fixture
 def unpacked(archive, tmp_path):
-    # The container's user does not own these folders.
-    for folder in (tmp_path, *tmp_path.parents[:2]):
-        folder.chmod(0o755)
-    return image.Image(archive, tmp_path)
+    return unpack(archive, tmp_path)
 
 
 @pytest.fixture
@@ -79,6 +95,54 @@ def test_the_image_holds_nothing_but_the_program(unpacked):
 @pytest.mark.skipif(bool(os.environ.get("PROXIMA_IMAGE")), reason="PROXIMA_IMAGE was built elsewhere")
 def test_building_the_image_again_changes_no_byte(archive, tmp_path):
     assert image.build(tmp_path / "again.tar").read_bytes() == archive.read_bytes()
+
+
+@pytest.mark.skipif(bool(os.environ.get("PROXIMA_IMAGE")), reason="PROXIMA_IMAGE was built elsewhere")
+def test_labels_say_version_source_and_revision_and_no_login(tmp_path, monkeypatch):
+    if reason := image.why_not():
+        pytest.skip(reason)
+    monkeypatch.setenv("GIT_CONFIG_COUNT", "1")
+    monkeypatch.setenv("GIT_CONFIG_KEY_0", "remote.origin.url")
+    monkeypatch.setenv("GIT_CONFIG_VALUE_0", "https://user:word@git.example/proxima.git")
+    labels = unpack(image.build(tmp_path / "proxima.tar"), tmp_path).config["Labels"]
+    said = {key.removeprefix("org.opencontainers.image."): value for key, value in labels.items()}
+    head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True)
+    version = re.search(r'^version = "(.*)"', (ROOT / "Cargo.toml").read_text(), re.MULTILINE)[1]
+    assert said == {
+        "title": "Proxima",
+        "version": version,
+        "licenses": "Apache-2.0",
+        "source": "https://git.example/proxima.git",
+        "revision": head.stdout.strip(),
+    }
+
+
+def test_the_image_for_scripts_runs_them_beside_the_same_program(debian, tmp_path):
+    unpacked = unpack(debian, tmp_path)
+    assert unpacked.docker["RepoTags"][0].endswith("-debian")
+    script = "type -P proxima mcrouter nutcracker; proxima --version; host -V 2>&1; "
+    script += "echo one two | awk '{print $2}'; sh -c 'sort <<<three'"
+    ran = subprocess.run(
+        unpacked.command(command=["bash", "-euc", script]), capture_output=True, text=True, timeout=PATIENCE
+    )
+    assert ran.returncode == 0, ran.stderr
+    *places, version, host, second, third = ran.stdout.splitlines()
+    assert places == [f"/usr/local/bin/{name}" for name in ("proxima", "mcrouter", "nutcracker")]
+    assert version.startswith("proxima ") and host.startswith("host ")
+    assert (second, third) == ("two", "three")
+
+
+@pytest.mark.skipif(bool(os.environ.get("PROXIMA_IMAGE")), reason="PROXIMA_IMAGE was built elsewhere")
+def test_the_program_is_the_same_in_both_images(archive, debian, tmp_path):
+    programs = []
+    for name, each in (("plain", archive), ("debian", debian)):
+        (tmp_path / name).mkdir()
+        programs.append((unpack(each, tmp_path / name).root / "usr/local/bin/proxima").read_bytes())
+    assert programs[0] == programs[1]
+
+
+def test_the_same_packages_make_the_same_image_for_scripts(debian, tmp_path):
+    assert image.build(tmp_path / "again.tar", "--debian").read_bytes() == debian.read_bytes()
 
 
 def test_the_image_without_arguments_is_a_cache(unpacked, container):

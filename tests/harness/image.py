@@ -28,9 +28,16 @@ def why_not():
     return None
 
 
-def build(output):
-    command = ["sh", ROOT / "scripts/image.sh", "--program", BINARY, "--output", output]
-    subprocess.run(command, check=True)
+class Unavailable(Exception):
+    """Packages of Debian cannot be had here."""
+
+
+def build(output, *options, program=BINARY):
+    command = ["sh", ROOT / "scripts/image.sh", *options, "--program", program, "--output", output]
+    made = subprocess.run(command, stderr=subprocess.PIPE, text=True)
+    if "debian: apt-get cannot fetch" in made.stderr:
+        raise Unavailable(made.stderr)
+    assert made.returncode == 0, made.stderr
     return output
 
 
