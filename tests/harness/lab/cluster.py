@@ -7,7 +7,7 @@ import urllib.request
 from .. import PATIENCE, until
 from ..netns import ip
 from .control_plane import PROGRAM, ControlPlane
-from .images import Image
+from .images import Image, Shipped
 from .machine import Machine
 from .mark import Mark
 from .node import MOST, Node, address, pods
@@ -141,8 +141,15 @@ class Cluster(Objects):
 
     def image(self, name):
         """The name that manifests use for an image of `images.KINDS`, which all nodes have from now on."""
+        return self._image(name, lambda folder: Image(name, folder))
+
+    def shipped_image(self):
+        """The same for the image that `make image-debian` makes."""
+        return self._image("shipped", Shipped)
+
+    def _image(self, name, make):
         if name not in self._images:
-            image = self._images[name] = Image(name, self._mark.folder / "images")
+            image = self._images[name] = make(self._mark.folder / "images")
             for node in self.nodes.values():
                 node.load(image)
         return self._images[name].reference

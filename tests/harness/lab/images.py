@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import tarfile
 
+from .. import image
 from ..proxy import BINARY, ROOT
 
 
@@ -66,12 +67,16 @@ def _memcached(folder):
     return files, {"Entrypoint": ["/usr/bin/memcached"], "User": "11211:11211"}
 
 
-def _proxima(folder):
-    # What only a debugger reads would be most of the image.
+def _stripped(folder):
+    """The program without what only a debugger reads, which would be most of the image."""
     stripped = folder / "proxima"
     subprocess.run(["strip", "-o", stripped, BINARY], check=True)
+    return stripped
+
+
+def _proxima(folder):
     place = "/usr/local/bin/proxima"
-    return _program(stripped, place), {"Entrypoint": [place], "User": "65532:65532"}
+    return _program(_stripped(folder), place), {"Entrypoint": [place], "User": "65532:65532"}
 
 
 KINDS = {"pause": _pause, "memcached": _memcached, "proxima": _proxima}
@@ -86,3 +91,14 @@ class Image:
         folder.mkdir(parents=True, exist_ok=True)
         files, config = KINDS[name](folder)
         _archive(self.file, self.reference, files, config)
+
+
+class Shipped:
+    """The image of `scripts/image.sh` that has programs for scripts, too."""
+
+    def __init__(self, folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        self.file = image.build(folder / "shipped.tar", "--debian", program=_stripped(folder))
+        with tarfile.open(self.file) as tar:
+            [described] = json.load(tar.extractfile("index.json"))["manifests"]
+        self.reference = described["annotations"]["io.containerd.image.name"]
