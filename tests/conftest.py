@@ -14,7 +14,7 @@ import zlib
 
 import pytest
 
-from harness import galera_door, number, ports, split
+from harness import galera_door, image, number, ports, split
 from harness.api_server import ApiServer
 from harness.fleet import Fleet, Node
 from harness.galera import Cluster, why_not
@@ -22,6 +22,7 @@ from harness.galera_verdict import Figures
 from harness.lab import requirements
 from harness.lab.cluster import Cluster as Lab
 from harness.lab.control_plane import PROGRAM, ControlPlane
+from harness.lab.mcrouter_chart import McrouterChart
 from harness.mcrouter import Router, written
 from harness.members import HOSTS
 from harness.mysql import Database, databases
@@ -173,6 +174,19 @@ def lab():
     cluster = Lab()
     yield cluster
     cluster.stop()
+
+
+@pytest.fixture
+def mcrouter_chart(lab):
+    """The mcrouter chart, on no node yet."""
+    if reason := image.why_not():
+        pytest.skip(reason)
+    try:
+        made = McrouterChart(lab)
+    except image.Unavailable as error:
+        pytest.skip(str(error))
+    yield made
+    made.remove()
 
 
 @pytest.fixture(scope="session")
