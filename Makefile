@@ -10,7 +10,7 @@ ARGS ?=
 EXAMPLE ?= node-local-memcached
 
 help: ## list these targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: ## build and start the proxy: a cache of its own, memcached on 127.0.0.1:11211 and Redis on 127.0.0.1:6379
 	@[ -x target/quick/proxima ] || echo "run: building the program, which takes up to five minutes the first time, half of them for its last crate; then it starts"
