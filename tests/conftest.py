@@ -10,11 +10,12 @@ import pathlib
 import shutil
 import subprocess
 import tempfile
+import time
 import zlib
 
 import pytest
 
-from harness import galera_door, image, number, ports, split
+from harness import galera_door, helm, image, number, ports, split
 from harness.api_server import ApiServer
 from harness.fleet import Fleet, Node
 from harness.galera import Cluster, why_not
@@ -23,6 +24,7 @@ from harness.lab import requirements
 from harness.lab.cluster import Cluster as Lab
 from harness.lab.control_plane import PROGRAM, ControlPlane
 from harness.lab.mcrouter_chart import McrouterChart
+from harness.lab.release import Release
 from harness.mcrouter import Router, written
 from harness.members import HOSTS
 from harness.mysql import Database, databases
@@ -187,6 +189,19 @@ def mcrouter_chart(lab):
         pytest.skip(str(error))
     yield made
     made.remove()
+
+
+@pytest.fixture(scope="session")
+def release(lab):
+    """The chart in the lab, which all tests share that take it. Each of them leaves it coherent."""
+    if not helm.PROGRAM.exists():
+        pytest.skip("scripts/helm.sh has not built helm")
+    made = Release(lab)
+    begun = time.monotonic()
+    made.install()
+    made.wait_until_coherent()
+    print(f"helm install → every node reads what another one wrote: {time.monotonic() - begun:.1f} s")
+    return made
 
 
 @pytest.fixture(scope="session")
