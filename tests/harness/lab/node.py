@@ -81,18 +81,23 @@ class Node(Machine):
 
     def load(self, image):
         """Imports an image."""
-        ctr = [RUNTIME / "ctr", "--address", SOCKET, "--namespace", "k8s.io"]
-        until(
-            lambda: self._answers(*ctr, "version"), f"containerd serves: {self.log('containerd')}", every=0.05
-        )
-        self.run(*ctr, "images", "import", image.file)
+        until(self._serves, f"containerd serves: {self.log('containerd')}", every=0.05)
+        self.ctr("images", "import", image.file)
 
-    def _answers(self, *command):
+    def ctr(self, *words):
+        """Runs a command of the container runtime."""
+        return self.run(RUNTIME / "ctr", "--address", SOCKET, "--namespace", "k8s.io", *words)
+
+    def _serves(self):
         try:
-            self.run(*command)
+            self.ctr("version")
         except AssertionError:
             return False
         return True
+
+    def processes(self, program):
+        """The processes on the node that run a program of an image, which is at this place there."""
+        return [each for each in self.cgroup.processes() if _program(each) == program]
 
     def kill(self):
         """What a power failure does: nothing ends in order, and memory is lost."""
@@ -202,3 +207,11 @@ class Node(Machine):
         keeper = self.start("mounts", *unshare)
         until(ready.exists, f"the node has its mounts: {self.log('mounts')}")
         self._spaces.append(f"--mount=/proc/{keeper.pid}/ns/mnt")
+
+
+def _program(process):
+    """What a process runs, by the first word of its command; none if it has ended."""
+    try:
+        return pathlib.Path(f"/proc/{process}/cmdline").read_text().split("\0")[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return None

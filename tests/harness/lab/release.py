@@ -111,10 +111,9 @@ class Release:
 
     def coherent(self):
         """Whether each node reads what each other one has written."""
-        nodes = sorted(node for node in self._lab.nodes if self._lab.is_ready(node))
         with contextlib.ExitStack() as stack:
             try:
-                clients = [stack.enter_context(self.client(node)) for node in nodes]
+                clients = [stack.enter_context(self.client(node)) for node in sorted(self._lab.nodes)]
                 for number, client in enumerate(clients):
                     value = b"%d-%f" % (number, time.monotonic())
                     if not stored(client, b"shared", value):

@@ -7,6 +7,9 @@ from .. import until
 from ..raw import Closed
 from .release import read, stored
 
+REQUESTS = 20
+"""Turns of a client on one connection."""
+
 
 class Witness:
     """A client on each node that writes and reads, through the address of the Service: what it reads is never
@@ -39,7 +42,8 @@ class Witness:
         while not self._ended.is_set():
             try:
                 with self._release.client(node) as client:
-                    while not self._ended.is_set():
+                    # A connection stays where it was made: only new ones follow what has changed.
+                    for _ in range(REQUESTS):
                         turn += 1
                         self._step(client, node, turn)
             except Closed as closed:
