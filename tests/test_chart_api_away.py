@@ -9,7 +9,7 @@ from harness import until
 from harness.lab.witness import Witness
 
 # One process has the lab.
-pytestmark = [pytest.mark.alone, pytest.mark.verdict, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.alone, pytest.mark.timeout(300)]
 
 
 ENDED = ("ConnectionRefusedError", "ConnectionResetError", "BrokenPipeError")

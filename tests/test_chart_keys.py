@@ -8,7 +8,7 @@ import pytest
 from harness.lab.release import SPACE
 
 # One process has the lab.
-pytestmark = [pytest.mark.alone, pytest.mark.verdict, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.alone, pytest.mark.timeout(300)]
 
 SECRET = {
     "apiVersion": "v1",

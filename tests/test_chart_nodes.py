@@ -5,7 +5,7 @@ import pytest
 from harness.lab.witness import Witness
 
 # One process has the lab.
-pytestmark = [pytest.mark.alone, pytest.mark.verdict, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.alone, pytest.mark.timeout(300)]
 
 
 def test_a_new_node_is_one_of_the_fleet_and_coherent(lab, release):

@@ -6,7 +6,7 @@ from harness import until
 from harness.lab.witness import Witness
 
 # One process has the lab.
-pytestmark = [pytest.mark.alone, pytest.mark.verdict, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.alone, pytest.mark.timeout(300)]
 
 
 def test_a_roll_of_all_pods_is_no_error_and_no_stale_read(lab, release):

@@ -15,7 +15,6 @@ from harness.raw import Closed
 pytestmark = [
     # One process has the lab.
     pytest.mark.alone,
-    pytest.mark.verdict,
     pytest.mark.skipif(not HELM.exists(), reason="there is no .cache/helm: scripts/helm.sh builds it"),
 ]
 

@@ -11,7 +11,6 @@ from harness.names import may_mount
 
 pytestmark = [
     pytest.mark.either_io,
-    pytest.mark.verdict,
     pytest.mark.skipif(not may_mount(), reason="only root can give a process the account of a pod"),
 ]
 
