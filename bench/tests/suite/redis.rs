@@ -23,22 +23,37 @@ struct Redis {
 impl Redis {
     /// `None`, after words about it: it is not installed.
     fn start() -> Option<Self> {
-        let port = free_port();
-        let child = Command::new("redis-server")
-            .args(["--bind", "127.0.0.1", "--port", &port.to_string(), "--save", ""])
-            .stdout(Stdio::null())
-            .spawn();
-        let Ok(child) = child else {
-            eprintln!("skipped: redis-server is not installed");
-            return None;
-        };
-        let mut server = Self { child, port };
-        while TcpStream::connect(("127.0.0.1", port)).is_err() {
-            let ended = server.child.try_wait().expect("it can be asked");
-            assert!(ended.is_none(), "redis-server on port {port}: {ended:?}");
+        // Another process may take a port that was free.
+        for _ in 0..5 {
+            let port = free_port();
+            let child = Command::new("redis-server")
+                .args(["--bind", "127.0.0.1", "--port", &port.to_string(), "--save", ""])
+                .stdout(Stdio::null())
+                .spawn();
+            let Ok(child) = child else {
+                eprintln!("skipped: redis-server is not installed");
+                return None;
+            };
+            let mut server = Self { child, port };
+            if server.answers() {
+                return Some(server);
+            }
+        }
+        panic!("redis-server ends on every port");
+    }
+
+    /// Whether it answers at its port; if not, it has ended.
+    fn answers(&mut self) -> bool {
+        loop {
+            let ended = self.child.try_wait().expect("it can be asked");
+            if ended.is_some() {
+                return false;
+            }
+            if TcpStream::connect(("127.0.0.1", self.port)).is_ok() {
+                return true;
+            }
             thread::sleep(Duration::from_millis(10));
         }
-        Some(server)
     }
 }
 
