@@ -315,7 +315,7 @@ pub(super) enum Fleet {
     Own {
         /// The folder, and what is in it; no link is followed
         dir: PathBuf,
-        /// Who has it from now on
+        /// The user and the group that own it from now on
         #[arg(long, value_name = "UID:GID", value_parser = owner)]
         user: (u32, u32),
     },

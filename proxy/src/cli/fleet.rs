@@ -1,6 +1,11 @@
 //! `proxima fleet`: the fleet as a running proxy sees it, keys for its links, and the actions of an operator.
 
-use std::{fmt::Write, fs, io, os::unix::fs::lchown, path::Path};
+use std::{
+    fmt::Write,
+    fs, io,
+    os::unix::fs::{MetadataExt, lchown},
+    path::Path,
+};
 
 use hyper::Method;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
@@ -84,19 +89,21 @@ fn keys_in_secret(name: &str, rotate: bool) -> Answer {
 }
 
 /// Gives a folder and what is in it to this user and group.
-fn own(dir: &Path, user: (u32, u32)) -> Result<(), String> {
-    let told = |path: &Path, error: io::Error| format!("{}: {error}", path.display());
-    let mut rest = vec![dir.to_owned()];
-    while let Some(path) = rest.pop() {
-        let kind = fs::symlink_metadata(&path).map_err(|error| told(&path, error))?;
-        lchown(&path, Some(user.0), Some(user.1)).map_err(|error| told(&path, error))?;
-        if kind.is_dir() {
-            for entry in fs::read_dir(&path).map_err(|error| told(&path, error))? {
-                rest.push(entry.map_err(|error| told(&path, error))?.path());
-            }
+///
+/// Invariant: what is in a folder is given before the folder, so that one which they own is done. The capability to
+/// give does not let root look into a folder that is closed to others.
+fn own(path: &Path, user: (u32, u32)) -> Result<(), String> {
+    let told = |error: io::Error| format!("{}: {error}", path.display());
+    let found = fs::symlink_metadata(path).map_err(told)?;
+    if (found.uid(), found.gid()) == user {
+        return Ok(());
+    }
+    if found.is_dir() {
+        for entry in fs::read_dir(path).map_err(told)? {
+            own(&entry.map_err(told)?.path(), user)?;
         }
     }
-    Ok(())
+    lchown(path, Some(user.0), Some(user.1)).map_err(told)
 }
 
 fn init(file: &Path, force: bool) -> Answer {
