@@ -4,12 +4,11 @@ stale on their way."""
 import threading
 
 import pytest
-import yaml
 
 from harness import until
-from harness.helm import CHART
 from harness.helm import PROGRAM as HELM
 from harness.lab.mcrouter_chart import MCROUTER, client
+from harness.lab.release import Release
 from harness.raw import Closed
 
 pytestmark = [
@@ -18,7 +17,6 @@ pytestmark = [
     pytest.mark.skipif(not HELM.exists(), reason="there is no .cache/helm: scripts/helm.sh builds it"),
 ]
 
-SPACE = "moved"
 BESIDE = 32213
 """Where ours listens while the other one has its port."""
 
@@ -39,38 +37,6 @@ def coherent(lab, port):
 
 def wait_until_coherent(lab, port):
     until(lambda: coherent(lab, port), f"all nodes are coherent at port {port}", every=0.1)
-
-
-class Ours:
-    """A release of our chart with the network of the nodes."""
-
-    def __init__(self, lab):
-        self._lab, self._file = lab, lab.switch.folder / "moved.yaml"
-        labels = {"pod-security.kubernetes.io/enforce": "privileged"}
-        lab.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SPACE, "labels": labels}})
-
-    def _helm(self, *words):
-        client = [f"--kubeconfig={self._lab.plane.kubeconfig}", f"--namespace={SPACE}"]
-        return self._lab.switch.run(HELM, *client, *words)
-
-    def _image(self, name):
-        registry, repository = self._lab.image(name).rsplit(":", 1)[0].split("/")
-        return {"registry": registry, "repository": repository, "tag": "lab", "pullPolicy": "Never"}
-
-    def install(self, port):
-        """Installs or upgrades, and waits until all nodes are coherent at this port."""
-        cache = {
-            "size": "16Mi",
-            "port": port,
-            "memcached": {"image": self._image("memcached")},
-            "proxy": {"hostNetwork": True},
-        }
-        self._file.write_text(yaml.safe_dump({"image": self._image("proxima"), "cache": cache}))
-        self._helm("upgrade", "--install", "cache", CHART, f"--values={self._file}")
-        wait_until_coherent(self._lab, port)
-
-    def remove(self):
-        self._helm("uninstall", "cache", "--wait")
 
 
 class Application:
@@ -121,9 +87,16 @@ class Application:
 
 @pytest.fixture
 def ours(lab):
-    made = Ours(lab)
+    """A release of our chart with the network of the nodes."""
+    made = Release(lab, "moved", port=BESIDE)
     yield made
-    made.remove()
+    made.uninstall()
+
+
+def install(lab, release, port):
+    """Installs or upgrades, and waits until all nodes are coherent at this port."""
+    release.install(cache={**release.values["cache"], "port": port, "proxy": {"hostNetwork": True}})
+    wait_until_coherent(lab, port)
 
 
 def test_applications_that_move_node_by_node_read_nothing_stale(lab, mcrouter_chart, ours):
@@ -133,7 +106,7 @@ def test_applications_that_move_node_by_node_read_nothing_stale(lab, mcrouter_ch
     stored = {}
     applications = [Application(lab, node, stored) for node in sorted(lab.nodes)]
     try:
-        ours.install(BESIDE)
+        install(lab, ours, BESIDE)
         for application in applications:
             application.move(BESIDE)
         mcrouter_chart.remove()
@@ -143,7 +116,7 @@ def test_applications_that_move_node_by_node_read_nothing_stale(lab, mcrouter_ch
         for application in applications:
             application.end()
     assert [each.wrong + each.errors for each in applications] == [[] for _ in applications]
-    ours.install(MCROUTER)
+    install(lab, ours, MCROUTER)
     for node in lab.nodes:
         with pytest.raises(ConnectionRefusedError), client(lab, node, BESIDE):
             pass
