@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import time
 
 import pytest
 
@@ -229,6 +230,27 @@ def test_without_the_api_server_dns_is_followed(api, before, tmp_path, cleanup):
     becomes(proxy, ["10.0.0.2:11211", "10.0.0.3:11211"])
     api.trouble = None
     becomes(proxy, ["10.0.0.1:11211", "10.0.0.2:11211"])
+
+
+def test_a_short_absence_behind_a_long_quiet_is_no_reason_to_ask_dns(api, before, tmp_path, cleanup):
+    """DNS knows less, and later."""
+    system = System(tmp_path)
+    cleanup.callback(system.stop)
+    api.set("a", endpoint("10.0.0.1"))
+    proxy = before(also=system.before)
+    becomes(proxy, ["10.0.0.1:11211"])
+    system.names.set("mc.cache.svc.cluster.local", "10.0.0.9")
+    until(lambda: api.watched == 1, "it watches")
+    # The time behind which DNS is asked where nobody answers.
+    time.sleep(6)
+    api.trouble = "away"
+    api.cut()
+    until(lambda: proxy.metric("service_failures_total") >= 3, "it tries again and again")
+    assert addresses(proxy) == (["10.0.0.1:11211"], [])
+    api.trouble = None
+    api.set("a", endpoint("10.0.0.2"))
+    becomes(proxy, ["10.0.0.2:11211"])
+    assert "10.0.0.9" not in proxy.log()
 
 
 def run(api, tmp_path, written, *words):

@@ -313,8 +313,8 @@ impl Names {
         }
     }
 
-    /// Follows a Service at the API server, which answers this question by these of its endpoints. What is known serves while that does not answer, and then what
-    /// DNS tells.
+    /// Follows a Service at the API server, which answers this question by these of its endpoints. What is
+    /// known serves while that does not answer, and then what DNS tells.
     async fn watch(self: Arc<Self>, question: Question, service: Service, (select, keep): (Select, String)) {
         let keeper = Keeper::new(service.keep.as_deref(), &keep, self.keeps);
         let mut known: EndpointList = keeper.read().await.unwrap_or_default();
@@ -324,13 +324,12 @@ impl Names {
             self.know(&question, known.servers());
         }
         let mut watcher = Watcher::new(service.clone(), select, self.api());
-        let (mut pauses, mut last_good) = (Pauses::default(), Instant::now());
+        let (mut pauses, mut without) = (Pauses::default(), None);
         let mut system = System::default();
         loop {
             let answer = watcher.next(&system.read()).await;
             if let Ok(choice) = &answer {
                 tell(&service, choice);
-                last_good = Instant::now();
                 if known != choice.list {
                     known = choice.list.clone();
                     keeper.write(known.text()).await;
@@ -340,9 +339,13 @@ impl Names {
             let pause = match &answer {
                 Ok(_) => {
                     pauses.end(now);
+                    without = None;
                     Duration::ZERO
                 }
-                Err(_) => pauses.next(now),
+                Err(_) => {
+                    without.get_or_insert_with(Instant::now);
+                    pauses.next(now)
+                }
             };
             let answer = answer
                 .map(|choice| choice.list.servers())
@@ -352,7 +355,7 @@ impl Names {
             }
             let until = Instant::now() + pause;
             while Instant::now() < until {
-                if last_good.elapsed() >= WITHOUT
+                if without.is_some_and(|since| since.elapsed() >= WITHOUT)
                     && let Some(port) = port_of(&service, &known)
                     && let Some(told) = watcher.ask_dns(&system.read(), port).await
                 {
