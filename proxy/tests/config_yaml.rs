@@ -374,6 +374,7 @@ nodes: {from: run/nodes.sock, grace: 5s}
         admin: Some("127.0.0.1:9150".into()),
         admin_hosts: Vec::new(),
         admin_tls: None,
+        admin_tokens: None,
         pools: BTreeMap::from([
             ("cache".to_owned(), cache),
             ("keys".to_owned(), keys),

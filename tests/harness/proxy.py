@@ -71,12 +71,12 @@ class Program:
         except OSError:
             return False
 
-    def http(self, path, method="GET", headers=None):
+    def http(self, path, method="GET", headers=None, body=None):
         """Status and text of a page of the admin port. A request that changes something has the header for
-        that."""
+        that. The body is bytes."""
         if headers is None:
             headers = {} if method == "GET" else {"X-Proxima": "yes"}
-        request = urllib.request.Request(f"http://{self.admin}{path}", method=method, headers=headers)
+        request = urllib.request.Request(f"http://{self.admin}{path}", body, headers, method=method)
         try:
             with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
                 return answer.status, answer.read().decode()
@@ -169,6 +169,7 @@ class Proxy(Program):
     def __init__(self, config, io, folder, arguments=(), before=()):
         folder = pathlib.Path(folder)
         admin = config.setdefault("admin", ports.address())
+        admin = admin["address"] if isinstance(admin, dict) else admin
         self.file = folder / f"proxima-{number()}.yaml"
         self.config = config
         self.write(config)

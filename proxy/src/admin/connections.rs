@@ -15,6 +15,8 @@ use std::{
 
 use axum::Router;
 use hyper::{
+    Request,
+    body::Incoming,
     server::conn::http1,
     service::{Service, service_fn},
 };
@@ -55,10 +57,10 @@ const BUSY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\nc
 /// Answers one request on each connection, for ever. Those who may not ask are closed.
 pub(super) async fn answer(listener: TcpListener, router: Router, may: impl Fn(IpAddr) -> bool) {
     serve(listener, may, BUSY, |stream, works| {
-        let router = router.clone();
+        let (router, from) = (router.clone(), Asker::of(&stream));
         async move {
             // A broken connection is the operator's own loss.
-            let _ = timeout(ALL, one(stream, router, works)).await;
+            let _ = timeout(ALL, one(stream, from, router, works)).await;
         }
     })
     .await;
@@ -72,16 +74,32 @@ pub(super) async fn answer_by_tls(listener: TcpListener, tls: Arc<Acceptor>, rou
         |_| true,
         b"",
         |stream, works| {
-            let (tls, router) = (Arc::clone(&tls), router.clone());
+            let (tls, router, from) = (Arc::clone(&tls), router.clone(), Asker::of(&stream));
             async move {
                 let handshake = TlsAcceptor::from(tls.config()).accept(stream);
                 if let Ok(Ok(stream)) = timeout(HANDSHAKE, handshake).await {
-                    let _ = timeout(ALL, one(stream, router, works)).await;
+                    let _ = timeout(ALL, one(stream, from, router, works)).await;
                 }
             }
         },
     )
     .await;
+}
+
+/// Who asks, as handlers find it among the extensions of a request.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Asker {
+    /// Somebody on this host.
+    pub(super) is_here: bool,
+}
+
+impl Asker {
+    fn of(stream: &TcpStream) -> Self {
+        let address = stream.peer_addr().map(|address| address.ip().to_canonical());
+        Self {
+            is_here: address.is_ok_and(|address| address.is_loopback()),
+        }
+    }
 }
 
 /// Is true while a connection is not to give way to a new one.
@@ -187,12 +205,13 @@ impl Crowd {
     }
 }
 
-async fn one<S>(stream: S, router: Router, works: Works) -> hyper::Result<()>
+async fn one<S>(stream: S, from: Asker, router: Router, works: Works) -> hyper::Result<()>
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
     let router = TowerToHyperService::new(router);
-    let service = service_fn(move |request| {
+    let service = service_fn(move |mut request: Request<Incoming>| {
+        request.extensions_mut().insert(from);
         let (answer, works) = (router.call(request), Arc::clone(&works));
         works.store(true, Relaxed);
         async move {

@@ -1,9 +1,9 @@
-//! Which requests the admin port answers. It has no password, but a page from elsewhere must not use the
+//! Which requests the admin port answers. Reading needs no password, but a page from elsewhere must not use the
 //! browser of a person who can reach it: neither by a name that was bound to our address (DNS rebinding), nor
 //! by a form or script (cross-site requests). Browsers say in `Host` which site they believe to ask, and in
 //! `Origin` whose page does.
 
-use std::net::IpAddr;
+use std::{net::IpAddr, sync::Arc};
 
 use axum::{
     extract::{Request, State},
@@ -11,24 +11,104 @@ use axum::{
     middleware::Next,
     response::{IntoResponse, Response},
 };
+use tokio::task::spawn_blocking;
 
-use super::Shared;
+use super::tokens::{Tokens, TokensError};
+use crate::control::Proxy;
 
-/// The header of requests that change something. A form cannot send it, and a script of another site has to
-/// ask first whether it may, which is never allowed here.
+/// The header of requests that change something, where they need no token. A form cannot send it, and a script of
+/// another site has to ask first whether it may, which is never allowed here. The same holds for a token's.
 pub(super) const HEADER: &str = "x-proxima";
 
 /// Domains that public DNS does not serve, so that a stranger cannot bind a name in them to our address:
 /// those of clusters, machines and private networks.
 const PRIVATE: [&str; 6] = ["localhost", "local", "svc", "internal", "home.arpa", "test"];
 
-pub(super) async fn guard(State(proxy): Shared, request: Request, next: Next) -> Response {
-    let own = |name: &str| proxy.is_called(name);
+/// What the guard knows.
+#[derive(Clone)]
+pub(super) struct Guard {
+    pub(super) proxy: Arc<Proxy>,
+    /// The tokens of those who may change something. `None`: whoever is answered may.
+    pub(super) tokens: Option<Tokens>,
+}
+
+/// The request has shown a token.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct HasToken;
+
+pub(super) async fn guard(State(guard): State<Guard>, mut request: Request, next: Next) -> Response {
+    let own = |name: &str| guard.proxy.is_called(name);
     let host = request.uri().authority().map(|authority| authority.as_str());
-    match check(request.method(), host, request.headers(), &own) {
+    let change = match check(request.method(), host, request.headers(), &own) {
+        Ok(change) => change,
+        Err(why) => return (StatusCode::FORBIDDEN, format!("{why}\n")).into_response(),
+    };
+    let checked = match (change, guard.tokens) {
+        (Change::None, _) => Ok(()),
+        (Change::By(_), Some(tokens)) => match authorize(tokens, request.headers()).await {
+            Ok(()) => {
+                request.extensions_mut().insert(HasToken);
+                Ok(())
+            }
+            Err(why) => return why.into_response(),
+        },
+        (Change::By(method), None) => with_header(&method, request.headers()),
+    };
+    match checked {
         Ok(()) => next.run(request).await,
         Err(why) => (StatusCode::FORBIDDEN, format!("{why}\n")).into_response(),
     }
+}
+
+/// Checks the token of a request.
+async fn authorize(tokens: Tokens, headers: &HeaderMap) -> Result<(), Unauthorized> {
+    let shown = headers.get(header::AUTHORIZATION).ok_or(Unauthorized::Missing)?;
+    let (scheme, token) = shown
+        .as_bytes()
+        .split_at_checked(7)
+        .ok_or(Unauthorized::Missing)?;
+    if !scheme.eq_ignore_ascii_case(b"bearer ") {
+        return Err(Unauthorized::Missing);
+    }
+    let token = token.trim_ascii().to_vec();
+    // A file system that hangs must not hold up the control thread.
+    let known = spawn_blocking(move || tokens.have(&token)).await;
+    match known.unwrap_or(Ok(false)) {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(Unauthorized::Wrong),
+        Err(error) => Err(Unauthorized::Unknown(error)),
+    }
+}
+
+/// Why a request may not change anything.
+#[derive(Debug, thiserror::Error)]
+enum Unauthorized {
+    #[error(
+        "what changes something needs a token of this proxy's `token_file`: curl -H 'Authorization: Bearer …', or \
+         proxima … --token-file FILE"
+    )]
+    Missing,
+    #[error("this is no token of this proxy's `token_file`")]
+    Wrong,
+    #[error("nothing can be changed: {0}")]
+    Unknown(TokensError),
+}
+
+impl IntoResponse for Unauthorized {
+    fn into_response(self) -> Response {
+        if let Self::Unknown(error) = &self {
+            tracing::error!(%error, "nobody may change anything by the admin port");
+        }
+        let asks = [(header::WWW_AUTHENTICATE, "Bearer")];
+        (StatusCode::UNAUTHORIZED, asks, format!("{self}\n")).into_response()
+    }
+}
+
+/// Does a request change something?
+#[derive(Debug)]
+enum Change {
+    None,
+    By(Method),
 }
 
 /// Why a request, which may come from a web page, is not answered. The client has to ask otherwise, or the
@@ -54,7 +134,7 @@ fn check(
     authority: Option<&str>,
     headers: &HeaderMap,
     own: &dyn Fn(&str) -> bool,
-) -> Result<(), Forbidden> {
+) -> Result<Change, Forbidden> {
     let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
     let host = text(header::HOST);
     // Requests without a host (HTTP/1.0) come from no browser.
@@ -71,10 +151,18 @@ fn check(
     if let Some(origin) = text(header::ORIGIN).filter(|origin| foreign(origin)) {
         return Err(Forbidden::Origin(origin.escape_debug().to_string()));
     }
-    if method != Method::GET && method != Method::HEAD && !headers.contains_key(HEADER) {
-        return Err(Forbidden::Header(method.clone()));
+    Ok(match *method {
+        Method::GET | Method::HEAD => Change::None,
+        _ => Change::By(method.clone()),
+    })
+}
+
+/// Checks the header that a request needs which changes something.
+fn with_header(method: &Method, headers: &HeaderMap) -> Result<(), Forbidden> {
+    match headers.contains_key(HEADER) {
+        true => Ok(()),
+        false => Err(Forbidden::Header(method.clone())),
     }
-    Ok(())
 }
 
 fn without_port(host: &str) -> &str {
@@ -111,7 +199,10 @@ mod tests {
             headers.insert(name, value.parse().unwrap());
         }
         let own = |name: &str| name == "node1.example.com";
-        check(&method.parse().unwrap(), None, &headers, &own)
+        match check(&method.parse().unwrap(), None, &headers, &own)? {
+            Change::None => Ok(()),
+            Change::By(method) => with_header(&method, &headers),
+        }
     }
 
     #[test]

@@ -19,6 +19,7 @@ mod process;
 mod query;
 mod ready;
 mod role;
+mod tokens;
 mod twemproxy;
 
 use std::{io, sync::Arc};
@@ -33,12 +34,14 @@ use axum::{
 };
 use tokio::net::TcpListener;
 
+use self::guard::Guard;
 pub use self::{
     health::serve as serve_health,
     mcrouter::serve as answer_clients,
     mysql::{MysqlMember, MysqlPool, MysqlStatus},
     mysql_sessions::{MysqlConnection, MysqlSession, MysqlSessions},
     role::RoleRow,
+    tokens::{Tokens, TokensError},
     twemproxy::{Statistics, serve_statistics},
 };
 use crate::{control::Proxy, tls::Acceptor};
@@ -77,11 +80,20 @@ proxima
   POST /reload                   read the configuration again (with the header X-Proxima: yes)
 ";
 
-/// Serves `address`, by TLS if there is an acceptor. Returns the bound address.
+/// Serves `address`, by TLS if there is an acceptor; with tokens only who shows one may change anything. Returns
+/// the bound address.
 ///
 /// # Errors
 /// The address cannot be bound.
-pub async fn serve(address: &str, tls: Option<Arc<Acceptor>>, proxy: Arc<Proxy>) -> io::Result<String> {
+pub async fn serve(
+    address: &str,
+    (tls, tokens): (Option<Arc<Acceptor>>, Option<Tokens>),
+    proxy: Arc<Proxy>,
+) -> io::Result<String> {
+    let guard = Guard {
+        proxy: Arc::clone(&proxy),
+        tokens,
+    };
     let listener = TcpListener::bind(address).await?;
     let bound = listener.local_addr()?.to_string();
     let router = Router::new()
@@ -109,7 +121,7 @@ pub async fn serve(address: &str, tls: Option<Arc<Acceptor>>, proxy: Arc<Proxy>)
         .route("/near/off", post(near::off))
         .route("/near/drop", post(near::drop))
         .route("/reload", post(reload))
-        .layer(from_fn_with_state(Arc::clone(&proxy), guard::guard))
+        .layer(from_fn_with_state(guard, guard::guard))
         .with_state(proxy);
     match tls {
         None => tokio::spawn(connections::answer(listener, router, |_| true)),

@@ -3,7 +3,11 @@
 use std::{io, path::PathBuf, time::Duration};
 
 use axum::body::{Body, to_bytes};
-use hyper::{Method, Request, StatusCode, client::conn::http1, header::HOST};
+use hyper::{
+    Method, Request, StatusCode,
+    client::conn::http1,
+    header::{AUTHORIZATION, HOST},
+};
 use hyper_util::rt::TokioIo;
 use serde::de::DeserializeOwned;
 use tokio::{
@@ -16,7 +20,10 @@ use tokio_rustls::TlsConnector;
 
 use super::{Answer, args::AdminPort};
 use crate::{
-    config::schema::{ClientTls, Verify},
+    config::{
+        file,
+        schema::{ClientTls, Verify},
+    },
     tls::Certificates,
 };
 
@@ -43,11 +50,18 @@ pub(super) struct Admin {
     address: String,
     /// TLS with it. `None` for plain text.
     tls: Option<ClientTls>,
+    /// The file whose first line is the token for what changes something.
+    token: Option<PathBuf>,
 }
 
 impl Admin {
-    /// The one at this address, which may stand behind `https://`.
-    pub(super) fn of(address: String, ca: Option<PathBuf>) -> Self {
+    /// The one at the address of the command line, which may stand behind `https://`.
+    pub(super) fn of(at: AdminPort) -> Self {
+        let AdminPort {
+            admin: address,
+            admin_ca: ca,
+            token_file: token,
+        } = at;
         let bare = address.trim_start_matches("http://").trim_end_matches('/');
         let (bare, is_secure) = match bare.strip_prefix("https://") {
             Some(bare) => (bare, true),
@@ -62,7 +76,20 @@ impl Admin {
         Self {
             address: bare.to_owned(),
             tls: is_secure.then_some(tls),
+            token,
         }
+    }
+
+    /// The value of the header with the token; empty if there is none.
+    fn authorization(&self) -> Result<String, AskError> {
+        let Some(path) = &self.token else {
+            return Ok(String::new());
+        };
+        let refused = |why: String| AskError::Refused(format!("--token-file {}: {why}", path.display()));
+        let text = file::read(path).map_err(|error| refused(error.to_string()))?;
+        let token = text.lines().map(str::trim).find(|line| !line.is_empty());
+        let token = token.ok_or_else(|| refused("it holds no token".to_owned()))?;
+        Ok(format!("Bearer {token}"))
     }
 
     async fn connect(&self) -> io::Result<Box<dyn Stream>> {
@@ -96,18 +123,22 @@ pub(super) fn ask_within(
 ) -> Result<String, AskError> {
     let admin = &*at.address;
     let unreachable = |error| AskError::Unreachable(admin.to_owned(), error);
+    let authorization = at.authorization()?;
     let runtime = runtime::Builder::new_current_thread().enable_all().build();
     let asked = async {
         let stream = at.connect().await.map_err(unreachable)?;
         let http = |error| AskError::Http(admin.to_owned(), error);
         let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(http)?;
         tokio::spawn(connection);
-        let request = Request::builder()
+        let mut request = Request::builder()
             .method(method)
             .uri(path)
             .header(HOST, admin)
-            .header("x-proxima", "yes")
-            .body(Body::empty());
+            .header("x-proxima", "yes");
+        if !authorization.is_empty() {
+            request = request.header(AUTHORIZATION, authorization);
+        }
+        let request = request.body(Body::empty());
         let request = request.map_err(|error| AskError::Refused(error.to_string()))?;
         let answer = sender.send_request(request).await.map_err(http)?;
         let status = answer.status();
@@ -127,7 +158,7 @@ pub(super) fn ask_within(
 
 /// Asks for a page of the admin port.
 pub(super) fn get(at: AdminPort, path: &str) -> Result<String, AskError> {
-    ask(&Admin::of(at.admin, at.admin_ca), Method::GET, path)
+    ask(&Admin::of(at), Method::GET, path)
 }
 
 /// Shows the answer of the admin port as it is, or as people read it.

@@ -258,17 +258,13 @@ Examples:
   proxima fleet show
   proxima fleet remove node-3 --admin 10.0.0.1:9150
   proxima fleet keys /etc/proxima/fleet node-1 node-2 node-3
-  proxima fleet keys --secret cache-keys
+  proxima fleet keys --secret cache-keys --token-secret cache-token
   proxima fleet own /var/lib/proxima --user 65532:65532")]
 pub(super) enum Fleet {
     /// Print the fleet as a running proxy sees it: view, leader, voters, and every peer
     Show {
-        /// The admin port of the proxy; `https://ADDRESS` where it has TLS
-        #[arg(long, value_name = "ADDRESS", default_value = ADMIN)]
-        admin: String,
-        /// The authority of the admin port's certificate; the default are those that this system trusts
-        #[arg(long, value_name = "FILE")]
-        admin_ca: Option<PathBuf>,
+        #[command(flatten)]
+        at: AdminPort,
         /// Print it as JSON
         #[arg(long)]
         json: bool,
@@ -277,14 +273,10 @@ pub(super) enum Fleet {
     Remove {
         /// The name of the peer
         name: String,
-        /// The admin port of any proxy of the fleet; `https://ADDRESS` where it has TLS
-        #[arg(long, value_name = "ADDRESS", default_value = ADMIN)]
-        admin: String,
-        /// The authority of the admin port's certificate; the default are those that this system trusts
-        #[arg(long, value_name = "FILE")]
-        admin_ca: Option<PathBuf>,
+        #[command(flatten)]
+        at: AdminPort,
     },
-    /// Make an authority and certificates for the channels between peers
+    /// Make an authority and certificates for the channels between peers, or a token for operators
     ///
     /// In a folder: writes `ca.pem` and `ca.key`, unless they are there, and a certificate with its key for each
     /// name. Every peer needs `ca.pem`, its own certificate and its own key. `ca.key` stays where you are:
@@ -292,13 +284,15 @@ pub(super) enum Fleet {
     ///
     /// In a Secret, run in a pod of Kubernetes: makes `ca.crt`, `ca.key`, `tls.crt` and `tls.key`, one certificate for
     /// all peers. An authority that is there stays. A certificate holds for 90 days, and is made anew by the run
-    /// that finds less than 30 of them left: run it every week. Give the peers all but `ca.key`.
+    /// that finds less than 30 of them left: run it every week. Give the peers all but `ca.key`. The part `token` of
+    /// another Secret is for `token_file` of the admin port; one that is there stays.
     Keys {
         /// The folder
-        #[arg(required_unless_present = "secret", conflicts_with = "secret")]
+        #[arg(required_unless_present_any = ["secret", "token_secret"])]
+        #[arg(conflicts_with_all = ["secret", "token_secret"])]
         dir: Option<PathBuf>,
         /// The names of peers
-        #[arg(required_unless_present = "secret", conflicts_with = "secret")]
+        #[arg(required_unless_present_any = ["secret", "token_secret"])]
         names: Vec<String>,
         /// The Secret, in the namespace of this pod
         #[arg(long, value_name = "NAME")]
@@ -307,6 +301,9 @@ pub(super) enum Fleet {
         /// Secret before the next one, which takes Kubernetes some two minutes
         #[arg(long, requires = "secret")]
         rotate: bool,
+        /// The Secret for the token of operators, in the same namespace
+        #[arg(long, value_name = "NAME")]
+        token_secret: Option<String>,
     },
     /// Make the folder of a peer that of the user who runs the proxy
     ///
@@ -614,8 +611,11 @@ pub(super) struct AdminPort {
     #[arg(long, value_name = "ADDRESS", default_value = ADMIN)]
     pub(super) admin: String,
     /// The authority of the admin port's certificate; the default are those that this system trusts
-    #[arg(long, value_name = "FILE")]
+    #[arg(long = "ca", alias = "admin-ca", value_name = "FILE")]
     pub(super) admin_ca: Option<PathBuf>,
+    /// The token for what changes something, where the admin port asks for one: the first line of this file
+    #[arg(long, value_name = "FILE")]
+    pub(super) token_file: Option<PathBuf>,
 }
 
 /// The admin port of the examples.

@@ -13,22 +13,18 @@ use tokio::runtime::Builder;
 
 use super::{
     Answer,
-    admin::{Admin, ask},
+    admin::{Admin, ask, get},
     args::Fleet,
 };
 use crate::{
     config,
-    control::{FleetStatus, InitError, init_directory, keep_keys, make_keys},
+    control::{FleetStatus, InitError, SecretError, init_directory, keep_keys, keep_token, make_keys},
 };
 
 /// Does what this command says.
 pub(super) fn fleet(command: Fleet) -> Answer {
     match command {
-        Fleet::Show {
-            admin,
-            admin_ca,
-            json,
-        } => match ask(&Admin::of(admin, admin_ca), Method::GET, "/fleet") {
+        Fleet::Show { at, json } => match get(at, "/fleet") {
             Ok(text) if json => Answer::good(format!("{text}\n")),
             Ok(text) => match serde_json::from_str(&text) {
                 Ok(status) => Answer::good(table(&status)),
@@ -36,14 +32,13 @@ pub(super) fn fleet(command: Fleet) -> Answer {
             },
             Err(error) => Answer::bad(1, format!("proxima: {error}")),
         },
-        Fleet::Remove {
-            name,
-            admin,
-            admin_ca,
-        } => {
-            let admin = Admin::of(admin, admin_ca);
+        Fleet::Remove { name, at } => {
             let name = utf8_percent_encode(&name, NON_ALPHANUMERIC);
-            match ask(&admin, Method::POST, &format!("/fleet/remove?peer={name}")) {
+            match ask(
+                &Admin::of(at),
+                Method::POST,
+                &format!("/fleet/remove?peer={name}"),
+            ) {
                 Ok(text) => Answer::good(text),
                 Err(error) => Answer::bad(1, format!("proxima: {error}")),
             }
@@ -53,9 +48,10 @@ pub(super) fn fleet(command: Fleet) -> Answer {
             names,
             secret,
             rotate,
+            token_secret,
         } => match (dir, secret) {
-            (_, Some(secret)) => keys_in_secret(&secret, rotate),
-            (dir, None) => keys_in_folder(&dir.unwrap_or_default(), &names),
+            (Some(dir), _) => keys_in_folder(&dir, &names),
+            (None, secret) => keys_in_secrets(secret.as_deref(), rotate, token_secret.as_deref()),
         },
         Fleet::Own { dir, user } => match own(&dir, user) {
             Ok(()) => Answer::good(String::new()),
@@ -75,16 +71,31 @@ fn keys_in_folder(dir: &Path, names: &[String]) -> Answer {
     }
 }
 
-fn keys_in_secret(name: &str, rotate: bool) -> Answer {
-    let runtime = Builder::new_current_thread().enable_all().build();
-    let kept = match &runtime {
-        Ok(runtime) => runtime.block_on(keep_keys(name, rotate)),
+fn keys_in_secrets(keys: Option<&str>, rotate: bool, token: Option<&str>) -> Answer {
+    let runtime = match Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
         Err(error) => return Answer::bad(1, format!("proxima: {error}")),
     };
-    match kept {
-        Ok(Some(done)) => Answer::good(format!("{name}: {done}\n")),
-        Ok(None) => Answer::good(format!("{name}: nothing is due\n")),
-        Err(error) => Answer::bad(1, format!("proxima: {error}")),
+    let mut told = String::new();
+    let done = runtime.block_on(async {
+        if let Some(name) = keys {
+            let done = keep_keys(name, rotate).await?;
+            let done = done.map_or("nothing is due".to_owned(), |done| done.to_string());
+            told.push_str(&format!("{name}: {done}\n"));
+        }
+        if let Some(name) = token {
+            let done = if keep_token(name).await? {
+                "a token was made"
+            } else {
+                "its token stays"
+            };
+            told.push_str(&format!("{name}: {done}\n"));
+        }
+        Ok::<_, SecretError>(())
+    });
+    match done {
+        Ok(()) => Answer::good(told),
+        Err(error) => Answer::bad(1, format!("{told}proxima: {error}")),
     }
 }
 

@@ -136,7 +136,7 @@ fn post(at: AdminPort, path: &str, pairs: &[(String, Vec<u8>)]) -> Result<String
         .map(|(name, value)| format!("{name}={}", percent_encode(value, NON_ALPHANUMERIC)))
         .collect();
     let path = format!("{path}?{}", pairs.join("&"));
-    ask(&Admin::of(at.admin, at.admin_ca), Method::POST, &path)
+    ask(&Admin::of(at), Method::POST, &path)
 }
 
 /// Orders something, and shows what follows from it for this rule, or for all.

@@ -181,6 +181,9 @@ fn seen_from(path: &Path, mut config: Config) -> Config {
     if let Some(tls) = &mut config.admin_tls {
         tls.below(folder);
     }
+    if let Some(tokens) = &mut config.admin_tokens {
+        *tokens = folder.join(&*tokens);
+    }
     for tls in config
         .listeners
         .iter_mut()
@@ -242,6 +245,7 @@ fn loaded(config: Config, mut cx: Reading, text: &str, path: &Path) -> Loaded {
     warn_of_unused(&config, &mut cx);
     check::warn_of_two(&config, &mut cx);
     check::warn_of_both(&config, &mut cx);
+    check::warn_of_admin(&config, &mut cx);
     check::warn_of_near(&config, &mut cx);
     let files = config.pools.values().filter_map(|pool| pool.source.file());
     let files = files

@@ -63,7 +63,7 @@ pub use self::{
     },
     fleet::{
         BadKeys, Due, Fleet, FleetError, InitError, KeysError, SecretError, Status as FleetStatus,
-        init_directory, keep_keys, make_keys,
+        init_directory, keep_keys, keep_token, make_keys,
     },
     listening::{
         announce::AnnouncementStatus,

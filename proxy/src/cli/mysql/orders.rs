@@ -108,7 +108,7 @@ impl<'a> Order<'a> {
             member.unwrap_or_default(),
             self.more
         );
-        match ask_within(&Admin::of(at.admin, at.admin_ca), self.method, &path, self.limit) {
+        match ask_within(&Admin::of(at), self.method, &path, self.limit) {
             Ok(_) => Answer::good(done),
             Err(error) => Answer::bad(1, format!("proxima: {error}")),
         }

@@ -1,5 +1,6 @@
 //! Checks of the configuration as a whole, for every front door.
 
+mod admin;
 mod bypass_writes;
 mod copies;
 mod fleet;
@@ -12,6 +13,7 @@ mod near;
 mod nesting;
 mod protocols;
 
+pub(super) use admin::warn_of_admin;
 pub(crate) use bypass_writes::bypass_writes;
 pub(super) use copies::warn_of_two;
 pub(super) use hashes::{UnusableHash, shared_out};

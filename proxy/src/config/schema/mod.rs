@@ -69,6 +69,8 @@ pub struct Config {
     pub admin_hosts: Vec<String>,
     /// TLS at the admin port. `None`: it speaks plainly.
     pub admin_tls: Option<ServerTls>,
+    /// The file with the tokens of those who may change something there. `None`: whoever reaches it may.
+    pub admin_tokens: Option<PathBuf>,
     /// Where load balancers ask whether clients may be sent here.
     pub health: Vec<HealthListener>,
     /// How clients are led away.
@@ -267,6 +269,7 @@ impl Default for Config {
             admin: Some("127.0.0.1:9150".to_owned()),
             admin_hosts: Vec::new(),
             admin_tls: None,
+            admin_tokens: None,
             health: Vec::new(),
             drain: Drain::DEFAULT,
             pools: BTreeMap::new(),

@@ -283,6 +283,10 @@ section! {
         hosts: List<HostName> = Vec::new(),
         /// TLS with operators. Without it they speak plainly.
         tls: Optional<ServerTlsForm>,
+        /// The file with the tokens of those who may change something, one a line, each of 16 visible characters or
+        /// more. It is read at every such request: add a new token before the old one is removed. Without it whoever
+        /// reaches the port may change something, and orders of an operator are accepted from this host alone.
+        token_file: Optional<PathText>,
     }
 }
 
@@ -461,6 +465,7 @@ pub(super) fn build(keys: TopKeys, root: &Node, cx: &mut Reading) -> Config {
         admin: admin.as_ref().map(|admin| admin.address.clone()),
         admin_hosts: hosts.flatten().cloned().collect(),
         admin_tls: admin.as_ref().and_then(|admin| admin.tls.clone()),
+        admin_tokens: admin.and_then(|admin| admin.token_file),
         health: keys.health.unwrap_or_default(),
         drain: keys.drain.unwrap_or(Drain::DEFAULT),
         pools,

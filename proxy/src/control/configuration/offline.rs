@@ -3,6 +3,7 @@
 use std::{fs::File, io, net::IpAddr, path::Path, sync::Arc};
 
 use crate::{
+    admin::{Tokens, TokensError},
     config::{
         ConfigError, Loaded, file,
         schema::{Config, Fleet},
@@ -43,6 +44,9 @@ pub enum OfflineError {
     /// The operator has to correct the certificate of the admin port.
     #[error("admin: {0}")]
     Tls(#[from] TlsError),
+    /// The operator has to correct the file of tokens.
+    #[error("admin: {0}")]
+    Tokens(#[from] TokensError),
     /// The operator has to correct the routes.
     #[error(transparent)]
     Routes(#[from] CompileError),
@@ -129,8 +133,13 @@ pub fn check(loaded: &Loaded) -> Result<Vec<String>, Vec<OfflineError>> {
     Ok(warnings)
 }
 
-/// Why the certificates that no route needs cannot be used.
+/// Why the files of the admin port cannot be used.
 fn unusable(config: &Config, certificates: &Certificates) -> Option<OfflineError> {
+    if let Some(tokens) = &config.admin_tokens
+        && let Err(error) = Tokens::new(tokens.clone()).read()
+    {
+        return Some(error.into());
+    }
     let tls = config.admin_tls.as_ref()?;
     Some(certificates.acceptor(tls).err()?.into())
 }

@@ -62,7 +62,7 @@ use self::{
 };
 pub use self::{
     identity::{InitError, init_directory},
-    keys::{BadKeys, Due, KeysError, SecretError, keep_keys, make_keys},
+    keys::{BadKeys, Due, KeysError, SecretError, keep_keys, keep_token, make_keys},
     status::Status,
 };
 use crate::{

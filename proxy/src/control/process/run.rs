@@ -14,7 +14,7 @@ use super::{
     start::{LogControl, Options, StartError, Started, start},
 };
 use crate::{
-    admin,
+    admin::{self, Tokens},
     control::{
         Proxy,
         configuration::follow::follow,
@@ -116,17 +116,19 @@ pub fn run(source: Box<dyn ConfigSource>, options: &Options) -> Result<(), Start
 
 /// Opens the admin port. Returns where it is; `None`: the configuration has none.
 async fn serve_admin(proxy: &Arc<Proxy>) -> Result<Option<String>, StartError> {
-    let (address, tls) = {
+    let (address, tls, tokens) = {
         let rooms = proxy.rooms();
         let config = rooms.configuration.config();
-        (config.admin.clone(), config.admin_tls.clone())
+        let tokens = config.admin_tokens.clone().map(Tokens::new);
+        (config.admin.clone(), config.admin_tls.clone(), tokens)
     };
     let Some(address) = address else {
         return Ok(None);
     };
+    tokens.as_ref().map_or(Ok(()), Tokens::read)?;
     let acceptor = tls.map(|tls| proxy.certificates.acceptor(&tls)).transpose()?;
     let scheme = if acceptor.is_some() { "https" } else { "http" };
-    match admin::serve(&address, acceptor, Arc::clone(proxy)).await {
+    match admin::serve(&address, (acceptor, tokens), Arc::clone(proxy)).await {
         Ok(bound) => Ok(Some(format!("{scheme}://{bound}"))),
         Err(source) => Err(StartError::Admin { address, source }),
     }

@@ -19,7 +19,7 @@ use tokio::{
 };
 
 use crate::{
-    admin::Statistics,
+    admin::{Statistics, TokensError},
     client::{Question, Register},
     config::schema::{Config, Limits, Nodes},
     control::{
@@ -143,6 +143,9 @@ pub enum StartError {
     /// The operator has to correct the certificate of the admin port.
     #[error("admin: {0}")]
     Tls(#[from] TlsError),
+    /// The operator has to correct the file of tokens.
+    #[error("admin: {0}")]
+    Tokens(#[from] TokensError),
     /// The operator has to choose another address, or to stop the process that listens there.
     #[error("cannot listen on admin address {address}: {source}")]
     Admin { address: String, source: std::io::Error },

@@ -151,7 +151,14 @@ type Differs = fn(&Config, &Config) -> bool;
 const READ_AT_START: [(&str, Differs); 5] = [
     ("workers", |running, wanted| running.workers != wanted.workers),
     ("admin", |running, wanted| {
-        running.admin != wanted.admin || running.admin_tls != wanted.admin_tls
+        let of = |config: &Config| {
+            (
+                config.admin.clone(),
+                config.admin_tls.clone(),
+                config.admin_tokens.clone(),
+            )
+        };
+        of(running) != of(wanted)
     }),
     ("embedded.memory", |running, wanted| {
         running.embedded != wanted.embedded

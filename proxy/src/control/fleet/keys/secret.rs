@@ -35,6 +35,8 @@ pub enum SecretError {
     Part(String, &'static str),
     #[error("the Secret {0} is written by somebody else at the same time")]
     Changed(String),
+    #[error("the system gives no random numbers")]
+    Random,
 }
 
 /// Does what is due with the keys in the Secret of this name, in the namespace of this pod. `rotate`: and the next
@@ -43,6 +45,30 @@ pub enum SecretError {
 /// # Errors
 /// See [`SecretError`].
 pub async fn keep_keys(name: &str, rotate: bool) -> Result<Option<Due>, SecretError> {
+    keep(name, |secret| {
+        let mut bundle = read(secret).map_err(|part| SecretError::Part(name.to_owned(), part))?;
+        let kept = bundle.keep(OffsetDateTime::now_utc(), rotate);
+        let kept = kept.map_err(|why| SecretError::Bad {
+            name: name.to_owned(),
+            why,
+        })?;
+        if kept.is_some() {
+            write(secret, &bundle);
+        }
+        Ok(kept)
+    })
+    .await
+}
+
+/// Changes the Secret of this name, in the namespace of this pod, or makes it. The change returns what was done with
+/// it; `None`: it stays as it is. It is made anew where somebody else has written in between.
+///
+/// # Errors
+/// See [`SecretError`].
+pub(super) async fn keep<T>(
+    name: &str,
+    mut change: impl FnMut(&mut Value) -> Result<Option<T>, SecretError>,
+) -> Result<Option<T>, SecretError> {
     let api = Api::new(Arc::<Certificates>::default());
     let namespace = own_namespace()?;
     let all = format!("/api/v1/namespaces/{namespace}/secrets");
@@ -63,16 +89,9 @@ pub async fn keep_keys(name: &str, rotate: bool) -> Result<Option<Due>, SecretEr
                 "metadata": {"name": name, "namespace": namespace},
             })
         });
-        let mut bundle = read(&secret).map_err(|part| SecretError::Part(name.to_owned(), part))?;
-        let kept = bundle.keep(OffsetDateTime::now_utc(), rotate);
-        let kept = kept.map_err(|why| SecretError::Bad {
-            name: name.to_owned(),
-            why,
-        })?;
-        let Some(done) = kept else {
+        let Some(done) = change(&mut secret)? else {
             return Ok(None);
         };
-        write(&mut secret, &bundle);
         if api.write(&resolve, (method, path), &secret, needed).await? {
             return Ok(Some(done));
         }
@@ -109,13 +128,17 @@ fn write(secret: &mut Value, bundle: &Bundle) {
         &bundle.certificate,
         &bundle.key,
     ];
+    for (part, text) in PARTS.into_iter().zip(texts) {
+        set(secret, part, text);
+    }
+}
+
+/// Sets a part of a Secret, or removes it if it is empty.
+pub(super) fn set(secret: &mut Value, part: &str, text: &str) {
     if !secret["data"].is_object() {
         secret["data"] = json!({});
     }
-    let Some(data) = secret["data"].as_object_mut() else {
-        return;
-    };
-    for (part, text) in PARTS.into_iter().zip(texts) {
+    if let Some(data) = secret["data"].as_object_mut() {
         data.remove(part);
         if !text.is_empty() {
             data.insert(part.to_owned(), json!(STANDARD.encode(text)));
