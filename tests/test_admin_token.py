@@ -42,6 +42,8 @@ CHANGES = [
     ("/orders/drain?pool=cache&member=none", "POST"),
     ("/near/off?rule=r", "POST"),
     ("/fleet/remove?peer=p", "POST"),
+    ("/pools/cache/orders/me", "PUT"),
+    ("/pools/cache/orders/me", "DELETE"),
 ]
 
 
@@ -64,7 +66,7 @@ def test_what_changes_something_needs_a_token(proxy, path, method):
 
 
 def test_reading_needs_none(proxy):
-    for path in ["/live", "/ready", "/metrics", "/members", "/orders", "/config"]:
+    for path in ["/live", "/ready", "/metrics", "/members", "/orders", "/config", "/pools/cache/orders"]:
         assert proxy.http(path)[0] == 200, path
 
 

@@ -119,3 +119,23 @@ def test_peers_go_on_while_the_authority_is_exchanged(plane, allowed, keys, io, 
             write_and_read(nodes, f"{step} {number}")
     last = stored(plane, allowed)
     assert all(last[name] != first[name] for name in first)
+
+
+def test_a_token_is_made_once_and_never_replaced(plane, allowed, namespace):
+    def run(*words):
+        command = [*namespace.before, BINARY, "fleet", "keys", *words]
+        return subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment())
+
+    def token():
+        _, answer = plane.ask("GET", f"/api/v1/namespaces/{namespace.name}/secrets/token")
+        data = json.loads(answer)["data"]
+        assert data.keys() == {"token"}
+        return base64.b64decode(data["token"]).decode()
+
+    made = run("--token-secret", "token")
+    assert (made.returncode, made.stdout) == (0, "token: a token was made\n"), made
+    first = token()
+    assert len(first) == 64 and int(first, 16) >= 0 and first not in made.stdout + made.stderr
+    again = run("--secret", "keys", "--token-secret", "token")
+    assert again.stdout == "keys: an authority and a certificate were made\ntoken: its token stays\n", again
+    assert token() == first

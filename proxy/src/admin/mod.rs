@@ -1,5 +1,6 @@
 //! The admin port: HTTP for operators and their tools, on the control thread.
 
+mod client_orders;
 mod connections;
 mod drain;
 mod explain;
@@ -26,7 +27,7 @@ use std::{io, sync::Arc};
 
 use axum::{
     Router,
-    extract::State,
+    extract::{DefaultBodyLimit, State},
     http::{StatusCode, header},
     middleware::from_fn_with_state,
     response::{IntoResponse, Response},
@@ -68,6 +69,8 @@ proxima
   POST /orders/hold?pool=P       have its requests wait, if it has one writer (&for=2s)
   POST /orders/writer?pool=P&member=M  have this member take its writes (&for=10m)
   DELETE /orders/…               take an order back
+  PUT /pools/P/orders/NAME       what a client wishes that orders the same at several proxies, for a time (JSON)
+  /pools/P/orders                what has become of such orders (JSON); DELETE /pools/P/orders/NAME ends one
   /mysql                         the pools of MySQL servers: their writers, and each server's role (JSON)
   /mysql/sessions                which connection each session of a MySQL client has, and why; and how many
                                  sessions each worker has (?user=U&state=S&pool=P; JSON)
@@ -111,6 +114,14 @@ pub async fn serve(
         .route("/orders/drain", post(orders::drain).delete(orders::end_drain))
         .route("/orders/hold", post(orders::hold).delete(orders::end_hold))
         .route("/orders/writer", post(orders::writer).delete(orders::end_writer))
+        .route("/pools/{pool}/orders", get(client_orders::show))
+        .route(
+            "/pools/{pool}/orders/{name}",
+            get(client_orders::show_one)
+                .put(client_orders::put)
+                .delete(client_orders::end)
+                .layer(DefaultBodyLimit::max(client_orders::LIMIT)),
+        )
         .route("/mysql", get(mysql::show))
         .route("/mysql/sessions", get(mysql_sessions::sessions))
         .route("/near", get(near::show))

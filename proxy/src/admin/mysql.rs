@@ -161,7 +161,7 @@ fn pools(proxy: &Proxy) -> Vec<MysqlPool> {
 }
 
 /// The sessions that have a connection to each member of this pool.
-fn bound_in(proxy: &Proxy, pool: &str) -> BTreeMap<MemberId, Vec<BoundSessions>> {
+pub(super) fn bound_in(proxy: &Proxy, pool: &str) -> BTreeMap<MemberId, Vec<BoundSessions>> {
     let all = SessionQuery {
         protocol: Mysql::PLAIN.name(),
         user: None,

@@ -73,7 +73,7 @@ pub use self::{
         copies::CopyCounters,
         ejections::Ejection,
         monitor::monitor,
-        orders::{OrderError, OrderKind, StandingOrder},
+        orders::{ClientOrder, ClientWish, JointStatus, LONGEST_ORDER, OrderError, OrderKind, StandingOrder},
         probe::probe,
     },
     near::{DropScope, NearError, NearStatus, NearTop, RuleStatus, passed, refused},
@@ -194,6 +194,11 @@ impl Proxy {
     /// Time since the start.
     pub fn uptime(&self) -> Duration {
         self.started.elapsed()
+    }
+
+    /// A word for this process, which no other start has.
+    pub fn process(&self) -> String {
+        format!("{:x}-{}", self.since_epoch.0, std::process::id())
     }
 
     /// The present time, since 1970, on the clock of the workers' turns, which never goes back.

@@ -341,6 +341,8 @@ pub struct Metrics {
     pub pools: Vec<Latency>,
     /// How long requests waited until the state of their pool let them go on, by the number of the pool.
     pub held: Vec<Latency>,
+    /// Gauge, filled in when the metrics are handed out: requests that wait for that, by the number of the pool.
+    pub parked: Vec<u64>,
     /// How long requests waited for a dedicated lane, by the number of the pool.
     pub queued: Vec<Latency>,
     /// Requests of the proxy's own to servers, by the number of the pool and that of the command among those
@@ -411,6 +413,11 @@ impl Metrics {
     /// Counts a request that waited this long, in µs, for the state of this pool.
     pub fn held(&mut self, pool: PoolId, micros: u64) {
         at(&mut self.held, pool.0 as usize).record(micros);
+    }
+
+    /// Notes that so many requests wait for the state of this pool.
+    pub fn parks(&mut self, pool: PoolId, requests: u64) {
+        *at(&mut self.parked, pool.0 as usize) += requests;
     }
 
     /// Counts a request that waited this long, in µs, for a dedicated lane to a member of this pool.
@@ -487,6 +494,9 @@ impl Metrics {
         }
         for (number, theirs) in other.held.iter().enumerate() {
             at(&mut self.held, number).add(theirs);
+        }
+        for (number, theirs) in other.parked.iter().enumerate() {
+            *at(&mut self.parked, number) += theirs;
         }
         for (number, theirs) in other.queued.iter().enumerate() {
             at(&mut self.queued, number).add(theirs);

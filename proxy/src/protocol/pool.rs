@@ -91,6 +91,29 @@ pub trait PoolState: Send + Sync {
         None
     }
 
+    /// What is ordered for the pool has changed. By default it makes no difference.
+    fn ordered(&self) {}
+
+    /// The process stood still for so long that what is known of members, and of who takes writes, may be of the
+    /// past: they are asked anew before anything is sent. By default nothing is known that could be old.
+    fn begin_anew(&self) {}
+
+    /// What has become of a [hold](super::WriterHold); `None`: none is followed, as by default.
+    fn held(&self) -> Option<HeldWrites> {
+        None
+    }
+
+    /// The address of the member that takes writes by the settings alone, where they name one that can; `None`: any
+    /// may, as by default.
+    fn preferred(&self) -> Option<String> {
+        None
+    }
+
+    /// The longest time for which a [hold](super::WriterHold) has requests wait.
+    fn longest_hold(&self) -> Duration {
+        Duration::ZERO
+    }
+
     /// The address of the member to which all writes move just now; `None` if they do not, as by default.
     fn moving(&self) -> Option<String> {
         None
@@ -148,6 +171,15 @@ pub trait PoolState: Send + Sync {
     fn monitors(&self) -> Vec<Monitor> {
         Vec::new()
     }
+}
+
+/// What has become of a hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HeldWrites {
+    /// Nothing is under way or kept at the member that took writes.
+    pub is_quiet: bool,
+    /// The member that is to take them has waited for the others since.
+    pub has_all: bool,
 }
 
 /// The servers that a request was given to so far.

@@ -9,17 +9,25 @@ use std::{
     sync::{
         Mutex, PoisonError,
         atomic::{
-            AtomicBool,
+            AtomicBool, AtomicU64,
             Ordering::{Acquire, Release},
         },
     },
     time::Duration,
 };
 
+/// Time for the control thread to end an order whose time is over.
+const GRACE: u64 = 1_000_000;
+/// The longest time that writes wait for what is under way at the former writer, where a client orders the next one
+/// without a hold.
+const WITHIN: Duration = Duration::from_secs(5);
+
 /// The orders for a pool that has one writer.
 #[derive(Debug, Default)]
 pub struct PoolOrders {
     is_held: AtomicBool,
+    /// The time since 1970, in µs, at which what clients have ordered is over; 0: they have ordered nothing.
+    until: AtomicU64,
     writer: Mutex<Writer>,
 }
 
@@ -30,6 +38,27 @@ struct Writer {
     /// The number of the order of which somebody waits until it is followed.
     awaited: Option<u64>,
     given_up: Option<(u64, String)>,
+    /// What clients wish that order for several proxies.
+    joint_wish: Option<WriterWish>,
+    hold: Option<WriterHold>,
+}
+
+/// The order that what the writer would be given waits, at several proxies, until all may go on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WriterHold {
+    /// The number of the hold, which no other one for the pool has.
+    pub number: u64,
+    /// The address of the member that takes writes behind it; `None`: the one that there is.
+    pub to: Option<String>,
+}
+
+/// What is ordered about the writer of a pool.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WriterOrders {
+    /// The member that is to be it.
+    pub wish: Option<WriterWish>,
+    /// Comes before that while it is in force.
+    pub hold: Option<WriterHold>,
 }
 
 /// The order that a member is the writer. It stands until it is taken back: the member is it whenever it can.
@@ -56,9 +85,60 @@ impl PoolOrders {
         self.is_held.store(is_held, Release);
     }
 
-    /// The order which member is the writer; `None`: the state of the pool decides.
+    /// The order of a person which member is the writer; `None`: there is none.
     pub fn writer(&self) -> Option<WriterWish> {
         self.change(|writer| writer.wish.clone())
+    }
+
+    /// All that is ordered about the writer. What a person has ordered comes before what others wish.
+    pub fn of_writer(&self) -> WriterOrders {
+        self.change(|writer| WriterOrders {
+            wish: writer.wish.clone().or_else(|| writer.joint_wish.clone()),
+            hold: writer.hold.clone(),
+        })
+    }
+
+    /// Takes what clients wish together, in place of what they wished before: whether writes wait, and the address of
+    /// the member that takes them. Nothing of it is in force behind `until`, since 1970 in µs. A hold that goes on, or
+    /// a wish that stays, keeps its number, unless it was given up.
+    pub fn join(&self, is_held: bool, to: Option<&str>, until: u64) {
+        self.until.store(until, Release);
+        self.change(|writer| {
+            let mut next = writer.last;
+            let mut number = || {
+                next += 1;
+                next
+            };
+            let hold = is_held.then(|| WriterHold {
+                number: writer.hold.as_ref().map_or_else(&mut number, |hold| hold.number),
+                to: to.map(str::to_owned),
+            });
+            let same = |wish: &&WriterWish| Some(&*wish.address) == to;
+            let stands = writer.joint_wish.as_ref().filter(same).cloned();
+            let wish = to.filter(|_| !is_held).map(|to| {
+                stands.unwrap_or_else(|| WriterWish {
+                    number: number(),
+                    address: to.to_owned(),
+                    within: WITHIN,
+                    is_forced: false,
+                })
+            });
+            writer.last = next;
+            (writer.hold, writer.joint_wish) = (hold, wish);
+        });
+    }
+
+    /// Should what clients have ordered be over at this time since 1970, in µs, and is it not? The process stood still
+    /// for so long that others may have moved on.
+    #[inline]
+    pub fn is_overdue(&self, unix: u64) -> bool {
+        let until = self.until.load(Acquire);
+        until != 0 && unix > until + GRACE
+    }
+
+    /// Is a hold of clients in force?
+    pub fn has_hold(&self) -> bool {
+        self.change(|writer| writer.hold.is_some())
     }
 
     /// Orders that the member at this address is the writer, and has others wait until that is
@@ -100,7 +180,9 @@ impl PoolOrders {
     /// The order with this number cannot be followed, for this reason: it is taken back.
     pub fn give_up(&self, number: u64, why: &str) {
         self.change(|writer| {
-            writer.wish.take_if(|wish| wish.number == number);
+            let is_it = |wish: &mut WriterWish| wish.number == number;
+            writer.wish.take_if(is_it);
+            writer.joint_wish.take_if(is_it);
             writer.given_up = Some((number, why.to_owned()));
         });
     }
@@ -150,6 +232,45 @@ mod tests {
         assert_eq!(address().as_deref(), Some("a"), "another one stands");
         orders.end_writer(third);
         assert_eq!(address(), None);
+    }
+
+    #[test]
+    fn what_clients_wish_together_keeps_its_number_until_it_changes_or_is_given_up() {
+        let orders = PoolOrders::default();
+        let hold = |is_held, to| {
+            orders.join(is_held, to, 7);
+            let WriterOrders { wish, hold } = orders.of_writer();
+            (
+                wish.map(|wish| (wish.number, wish.address)),
+                hold.map(|hold| (hold.number, hold.to)),
+            )
+        };
+        assert_eq!(hold(true, None), (None, Some((1, None))));
+        assert_eq!(hold(true, Some("a")), (None, Some((1, Some("a".into())))));
+        assert_eq!(hold(false, Some("a")), (Some((2, "a".into())), None));
+        assert_eq!(hold(false, Some("a")).0, Some((2, "a".into())));
+        orders.give_up(2, "pinned");
+        assert_eq!(orders.of_writer(), WriterOrders::default());
+        assert_eq!(hold(false, Some("a")).0, Some((3, "a".into())), "another try");
+        let person = orders.order_writer("b", Duration::ZERO, false).unwrap();
+        assert_eq!(
+            hold(false, Some("a")).0,
+            Some((person, "b".into())),
+            "a person's comes first"
+        );
+        orders.end_writer(person);
+        assert_eq!(hold(false, Some("a")).0, Some((3, "a".into())));
+        assert_eq!(hold(false, None), (None, None));
+    }
+
+    #[test]
+    fn what_is_not_ended_in_time_is_overdue() {
+        let orders = PoolOrders::default();
+        assert!(!orders.is_overdue(u64::MAX / 2));
+        orders.join(true, None, 5_000_000);
+        assert!(!orders.is_overdue(6_000_000) && orders.is_overdue(6_000_001));
+        orders.join(false, None, 0);
+        assert!(!orders.is_overdue(u64::MAX / 2));
     }
 
     #[test]

@@ -35,6 +35,10 @@ pub struct RoleStatus {
     /// The time since which it has the role; `None` if that is not known, or if an operator has ordered the
     /// writer.
     pub since: Option<Instant>,
+    /// The time at which it was asked to wait for the others when it has done so last; `None`: it has not.
+    pub proved: Option<Instant>,
+    /// Its version, as it says itself; empty if that is not known.
+    pub version: String,
     /// The reasons why it does not serve, each in a word and in a sentence. The words are few, and the same
     /// in every process.
     pub why_out: Vec<(&'static str, String)>,

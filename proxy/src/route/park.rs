@@ -15,6 +15,7 @@ use super::{
 };
 use crate::{
     engine::{Engine, FlightId, ReplyTo},
+    metrics::Metrics,
     micros::Micros,
     protocol::{Failed, HoldLimit},
 };
@@ -94,6 +95,13 @@ impl Engine {
         self.hold_requests_behind(walk.to);
         if let Some(question) = question {
             self.ask_for_pool(kept, &question);
+        }
+    }
+
+    /// Fills in the gauges of requests that wait for their pools.
+    pub fn report_parked(&self, metrics: &mut Metrics) {
+        for waiting in &self.router.waiting {
+            metrics.parks(waiting.kept.pool.id, waiting.parked.len() as u64);
         }
     }
 

@@ -235,6 +235,7 @@ impl<R: Reactor> Worker<R> {
                     metrics.located = self.engine.clients.located();
                     metrics.sessions = self.engine.clients.sessions();
                     self.engine.servers.report(&mut metrics);
+                    self.engine.report_parked(&mut metrics);
                     self.engine.report_fleet(&mut metrics.fleet);
                     let _ = to.send(metrics);
                 }

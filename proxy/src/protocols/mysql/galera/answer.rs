@@ -25,6 +25,8 @@ pub(super) struct Status {
     pub(super) name: String,
     /// The id of the cluster's data, which no other cluster has. Empty: it does not tell.
     pub(super) cluster: String,
+    /// The version of its program.
+    pub(super) version: String,
     /// It takes no writes but those of the cluster.
     pub(super) is_read_only: bool,
     /// It brings another server up to date.
@@ -50,6 +52,7 @@ impl Answer {
                 b"wsrep_cluster_state_uuid" if value.iter().any(|byte| !b"0-".contains(byte)) => {
                     status.cluster = text;
                 }
+                b"version" => status.version = text,
                 b"read_only" => status.is_read_only = text != "OFF",
                 b"wsrep_reject_queries" if text != "NONE" => why_not.push(Reason::RejectsQueries),
                 b"wsrep_desync" if text == "ON" => status.is_donor = true,

@@ -30,6 +30,7 @@ use self::{
     again::{Again, AgainCounts},
     answer::Answer,
     nodes::Nodes,
+    planned_move::LONGEST_HOLD,
     reading::Reading,
     reason::Reason,
 };
@@ -38,9 +39,9 @@ use super::{
     state::Client,
 };
 use crate::protocol::{
-    Answerer, Failed, Fate, HoldLimit, Mark, MemberFacts, Monitor, OneWriter, OtherProxies, PoolChanges,
-    PoolMembers, PoolOrders, PoolQuestion, PoolRequest, PoolSettings, PoolState, Role, RoleStatus,
-    ServerAnswer, Tried,
+    Answerer, Failed, Fate, HeldWrites, HoldLimit, Mark, MemberFacts, Monitor, OneWriter, OtherProxies,
+    PoolChanges, PoolMembers, PoolOrders, PoolQuestion, PoolRequest, PoolSettings, PoolState, Role,
+    RoleStatus, ServerAnswer, Tried,
 };
 
 /// Time between two questions to a server for its status.
@@ -61,7 +62,7 @@ const ASK_STATUS: &[u8] =
     b"SHOW GLOBAL STATUS WHERE Variable_name IN ('wsrep_ready', 'wsrep_cluster_status', \
                             'wsrep_local_state', 'wsrep_cluster_state_uuid'); \
                             SHOW GLOBAL VARIABLES WHERE Variable_name IN ('wsrep_node_name', 'read_only', \
-                            'wsrep_reject_queries', 'wsrep_desync', 'pxc_maint_mode')";
+                            'wsrep_reject_queries', 'wsrep_desync', 'pxc_maint_mode', 'version')";
 /// The statement with which servers wait for the writes that others have acknowledged.
 const ASK_PROOF: &[u8] = b"SET SESSION wsrep_sync_wait = 1; SELECT 1";
 
@@ -93,7 +94,13 @@ impl Galera {
 
     /// Notes a server's answer, or its failure to answer.
     fn note(&self, of: &Answerer<'_>, answer: Answer) {
-        self.nodes.heard(of, answer, self.orders.writer(), &self.settings);
+        self.nodes
+            .heard(of, answer, self.orders.of_writer(), &self.settings);
+        self.note_news();
+    }
+
+    /// Takes what has become of orders and of the servers to those who wait for it.
+    fn note_news(&self) {
         if let Some((order, why)) = self.nodes.take_given_up() {
             self.orders.give_up(order, why);
         }
@@ -156,9 +163,12 @@ impl PoolState for Galera {
         true
     }
 
-    /// Writes wait while no server takes writes; everything waits while nothing is known of any server; a
+    /// Everything waits while orders should be over that are not; writes wait while no server takes writes; everything waits while nothing is known of any server; a
     /// read waits for a reader that has what it must see.
     fn holds(&self, asked: &PoolRequest<'_>, members: &dyn PoolMembers) -> bool {
+        if self.orders.is_overdue(asked.unix) {
+            return true;
+        }
         let is_read = asked.class == Class::Read;
         // A read that begins anew while the writer moves may have turned out to write.
         let is_again = asked.request.is_again && self.nodes.is_moving() && !is_for_reads(asked);
@@ -364,6 +374,28 @@ impl PoolState for Galera {
 
     fn shared(&self) -> Option<Arc<dyn Any + Send + Sync>> {
         Some(Arc::clone(&self.nodes) as Arc<dyn Any + Send + Sync>)
+    }
+
+    fn ordered(&self) {
+        self.nodes.ordered(self.orders.of_writer(), &self.settings);
+        self.note_news();
+    }
+
+    fn begin_anew(&self) {
+        self.nodes.begin_anew(&self.settings);
+        self.note_news();
+    }
+
+    fn held(&self) -> Option<HeldWrites> {
+        self.nodes.held()
+    }
+
+    fn preferred(&self) -> Option<String> {
+        self.nodes.preferred(&self.settings)
+    }
+
+    fn longest_hold(&self) -> Duration {
+        LONGEST_HOLD.min(self.settings.wait / 2)
     }
 
     fn moving(&self) -> Option<String> {

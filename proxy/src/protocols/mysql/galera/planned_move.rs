@@ -7,6 +7,9 @@
 //!               └─ not ────▶ given up             the former writer goes on
 //! ```
 //!
+//! One that is held has no aim at first, and is not done before its order says so: proxies that move together are
+//! all empty before any of them proves, and have all proved before any of them writes.
+//!
 //! While it is emptied, no worker gives the former writer anything that writes, and each ends the connections
 //! that it has to that: idle ones at once, the others when their transaction is over. When every worker has
 //! said so, the new writer is asked for a barrier, and takes writes when it has answered.
@@ -19,13 +22,18 @@ use std::time::{Duration, Instant};
 /// end.
 const PROVING: Duration = Duration::from_secs(2);
 
+/// The longest time for which those who move the writer at several proxies have writes wait.
+pub(super) const LONGEST_HOLD: Duration = Duration::from_secs(5);
+
 /// A move that is under way.
 #[derive(Clone, Debug)]
 pub(super) struct PlannedMove {
     /// Its own number: one order may make several.
     number: u64,
-    /// The number of the server that is to take writes.
-    to: u32,
+    /// The number of the server that is to take writes; `None`: it is not known yet.
+    to: Option<u32>,
+    /// The number of the hold by which it waits for a word; `None`: it waits for none.
+    hold: Option<u64>,
     /// The time at which the former writer must be empty, and that at which the move must be over.
     until: Instant,
     over: Instant,
@@ -74,7 +82,8 @@ impl PlannedMove {
         let until = earlier.map_or(until, |earlier| until.min(earlier.until.max(now)));
         Self {
             number,
-            to,
+            to: Some(to),
+            hold: None,
             until,
             over: until + PROVING.min(limit / 4),
             is_forced,
@@ -82,9 +91,54 @@ impl PlannedMove {
         }
     }
 
-    /// The number of the server that is to take writes.
-    pub(super) const fn to(&self) -> u32 {
+    /// Begins the move with this number for a hold, whose end comes before the time is over.
+    pub(super) fn held(
+        number: u64,
+        hold: u64,
+        (within, limit): (Duration, Duration),
+        now: Instant,
+        earlier: Option<&Self>,
+    ) -> Self {
+        Self {
+            to: None,
+            hold: Some(hold),
+            ..Self::new(number, 0, (within, false), limit, now, earlier)
+        }
+    }
+
+    /// The number of the server that is to take writes; `None`: it is not known yet.
+    pub(super) const fn to(&self) -> Option<u32> {
         self.to
+    }
+
+    /// Is it the move for this hold?
+    pub(super) fn is_for(&self, hold: u64) -> bool {
+        self.hold == Some(hold)
+    }
+
+    /// Is it one for a hold?
+    pub(super) const fn is_held(&self) -> bool {
+        self.hold.is_some()
+    }
+
+    /// The server that is to take writes is this one, from now on. What it has proved before counts for nothing.
+    pub(super) fn aim(&mut self, to: Option<u32>, now: Instant) {
+        if self.to != to {
+            self.to = to;
+            if self.is_empty() {
+                self.step = Step::Proving(now);
+            }
+        }
+    }
+
+    /// Has every connection to the former writer ended?
+    pub(super) const fn is_empty(&self) -> bool {
+        matches!(self.step, Step::Proving(_))
+    }
+
+    /// Has the server that is to take writes waited for the others since? `proved` as for [`next`](Self::next).
+    pub(super) fn is_proved(&self, proved: Option<Instant>) -> bool {
+        matches!((self.step, proved), (Step::Proving(since), Some(proved)) if proved > since)
     }
 
     /// Is this the move to that server? An order that repeats the one by which it has begun gets no further
@@ -95,8 +149,9 @@ impl PlannedMove {
         (within, is_forced): (Duration, bool),
         now: Instant,
     ) -> bool {
-        let is_it = self.to == to;
+        let is_it = self.to == Some(to);
         if is_it {
+            self.hold = None;
             self.is_forced = is_forced;
             let saved = self.until.saturating_duration_since(now + within);
             self.until -= saved;
@@ -138,7 +193,7 @@ impl PlannedMove {
     /// that it has answered.
     pub(super) fn next(&mut self, proved: Option<Instant>, now: Instant) -> Next {
         match self.step {
-            Step::Proving(since) if proved.is_some_and(|proved| proved > since) => Next::Done,
+            Step::Proving(_) if self.is_proved(proved) => Next::Done,
             Step::Proving(_) | Step::Closing if now >= self.over => {
                 Next::GiveUp("the server that is to be it has not waited for the others in time")
             }
@@ -189,6 +244,35 @@ mod tests {
         assert_eq!(
             moving.next(Some(begin + 4 * SECOND), begin + 4 * SECOND),
             Next::Done
+        );
+    }
+
+    #[test]
+    fn a_held_move_proves_behind_its_aim_and_is_done_when_it_is_held_no_longer() {
+        let begin = Instant::now();
+        let at = |seconds| begin + seconds * SECOND;
+        let limits = (5 * SECOND, 20 * SECOND);
+        let mut moving = PlannedMove::held(3, 9, limits, begin, None);
+        assert!(moving.is_for(9) && !moving.is_for(8) && moving.to().is_none());
+        assert_eq!(moving.begin_emptying(), Some(3));
+        moving.emptied(3, at(1));
+        assert!(moving.is_empty() && !moving.is_proved(Some(at(1))));
+        moving.aim(Some(2), at(2));
+        assert!(!moving.is_proved(Some(at(2))), "that barrier began before");
+        assert!(moving.is_proved(Some(at(3))));
+        moving.aim(Some(2), at(4));
+        assert!(moving.is_proved(Some(at(3))), "the same aim");
+        moving.aim(Some(1), at(4));
+        assert!(!moving.is_proved(Some(at(3))), "another one");
+        assert!(!moving.takes_over(2, (5 * SECOND, false), at(4)));
+        assert!(moving.takes_over(1, (5 * SECOND, false), at(4)) && !moving.is_held());
+        assert_eq!(moving.next(Some(at(5)), at(5)), Next::Done);
+
+        let mut late = PlannedMove::held(1, 1, limits, begin, None);
+        late.aim(Some(2), begin);
+        assert!(
+            !late.is_empty() && !late.is_proved(Some(at(1))),
+            "it is not empty"
         );
     }
 

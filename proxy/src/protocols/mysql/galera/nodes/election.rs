@@ -7,10 +7,10 @@ use std::{
 };
 
 use super::{
-    super::planned_move::{Next, PlannedMove},
+    super::planned_move::{LONGEST_HOLD, Next, PlannedMove},
     All, Node,
 };
-use crate::protocol::{OneWriter, WriterWish};
+use crate::protocol::{OneWriter, WriterHold, WriterWish};
 
 /// The time between two tries to move back to a server, at first and at last.
 const FIRST_REST: Duration = Duration::from_secs(10);
@@ -82,17 +82,23 @@ impl All {
         self.nodes.get(&wish.address).map(|node| node.number)
     }
 
-    /// The order that the settings give: writes move to the first of the servers that are named there, if
-    /// that can take them and comes before the writer.
-    fn preference(&self, settings: &OneWriter) -> Option<WriterWish> {
+    /// The number and the address of the server that the settings name first, of those that can take writes.
+    pub(super) fn preferred(&self, settings: &OneWriter) -> Option<(u32, &str)> {
         let rank = |node: &Node| settings.order.iter().position(|name| *name == node.status.name);
         let is_able = |node: &Node| node.is_free_to_write() && node.is_up || node.number == self.writer;
         let named = self.nodes.iter().filter(|(_, node)| is_able(node));
         let ranked = named.filter_map(|(address, node)| Some((rank(node)?, node.number, address)));
         let (_, number, address) = ranked.min()?;
+        Some((number, address))
+    }
+
+    /// The order that the settings give: writes move to the first of the servers that are named there, if
+    /// that can take them and comes before the writer.
+    fn preference(&self, settings: &OneWriter) -> Option<WriterWish> {
+        let (number, address) = self.preferred(settings)?;
         (number != self.writer).then(|| WriterWish {
             number: BY_NAME,
-            address: address.clone(),
+            address: address.to_owned(),
             within: WITHIN,
             is_forced: false,
         })
@@ -104,8 +110,29 @@ impl All {
         wish.number == BY_NAME || self.followed == Some(wish.number)
     }
 
+    /// The writer serves, and its writes wait for the word of those who hold them. They may say where the writes go.
+    fn wait_for_word(&mut self, hold: &WriterHold, settings: &OneWriter, now: Instant) -> u32 {
+        let to = hold.to.as_ref().and_then(|address| self.nodes.get(address));
+        let to = to.map(|node| node.number);
+        let mut moving = match self.moving.take() {
+            Some(moving) if moving.is_for(hold.number) => moving,
+            earlier => {
+                self.moves += 1;
+                self.has_begun = true;
+                let limits = (LONGEST_HOLD, settings.wait);
+                PlannedMove::held(self.moves, hold.number, limits, now, earlier.as_ref())
+            }
+        };
+        moving.aim(to, now);
+        self.moving = Some(moving);
+        self.writer
+    }
+
     /// The writer serves: moves to the one that is ordered to be it, if that can.
     fn follow(&mut self, settings: &OneWriter, now: Instant) -> u32 {
+        if let Some(hold) = self.hold.clone() {
+            return self.wait_for_word(&hold, settings, now);
+        }
         let Some(wish) = self.wish.clone().or_else(|| self.preference(settings)) else {
             if self.moving.take().is_some() {
                 tracing::info!("the writer stays: no other one is to be it any more");
@@ -115,8 +142,10 @@ impl All {
         let wished = self.nodes.get(&wish.address).map(|node| node.number);
         if wished == Some(self.writer) {
             self.followed = Some(wish.number);
-            if self.moving.take().is_some() {
-                tracing::info!("the writer stays: it is well again");
+            match self.moving.take() {
+                Some(moving) if moving.is_held() => tracing::info!("writes go on at the same server"),
+                Some(_) => tracing::info!("the writer stays: it is well again"),
+                None => {}
             }
             return self.writer;
         }
@@ -154,7 +183,7 @@ impl All {
         let mut nodes = self.nodes.values();
         let leaving = nodes.find(|node| node.number == self.writer)?;
         let within = leaving.leaves_within()?;
-        let to = self.moving.as_ref().map(PlannedMove::to);
+        let to = self.moving.as_ref().and_then(PlannedMove::to);
         let chosen = self
             .nodes
             .values()
@@ -236,7 +265,7 @@ impl All {
         let moves = self
             .moving
             .as_ref()
-            .is_some_and(|moving| moving.to() == node.number);
+            .is_some_and(|moving| moving.to() == Some(node.number));
         let may = moves || !was_followed || !is_early;
         (can && may).then_some((node.number, node.proved))
     }

@@ -10,6 +10,8 @@
 
 mod election;
 #[cfg(test)]
+mod joint;
+#[cfg(test)]
 mod moves;
 mod node;
 #[cfg(test)]
@@ -34,7 +36,10 @@ use super::{
     reason::{Reason, said},
     word::Word,
 };
-use crate::protocol::{Answerer, Mark, OneWriter, OtherProxies, Role, RoleStatus, WriterWish};
+use crate::protocol::{
+    Answerer, HeldWrites, Mark, OneWriter, OtherProxies, Role, RoleStatus, WriterHold, WriterOrders,
+    WriterWish,
+};
 
 /// Time for which servers may answer first, before one of them is the writer that is not the first by name.
 const SETTLING: Duration = Duration::from_millis(500);
@@ -77,8 +82,9 @@ struct All {
     /// a server of it was well.
     cluster: String,
     cluster_seen: Option<Instant>,
-    /// The order which server is to be the writer.
+    /// The order which server is to be the writer, and the one that holds its writes.
     wish: Option<WriterWish>,
+    hold: Option<WriterHold>,
     moving: Option<PlannedMove>,
     /// The number of the last move.
     moves: u64,
@@ -119,7 +125,52 @@ impl Nodes {
     /// The address of the server to which the writer moves; `None`: it does not.
     pub(super) fn moving_to(&self) -> Option<String> {
         let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
-        all.address_of(all.moving.as_ref()?.to())
+        all.address_of(all.moving.as_ref()?.to()?)
+    }
+
+    /// What has become of the hold; `None`: none is followed.
+    pub(super) fn held(&self) -> Option<HeldWrites> {
+        let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        let moving = all.moving.as_ref().filter(|moving| moving.is_held())?;
+        let mut nodes = all.nodes.values();
+        let to = nodes.find(|node| Some(node.number) == moving.to());
+        Some(HeldWrites {
+            is_quiet: moving.is_empty(),
+            has_all: to.is_some_and(|node| node.is_free_to_write() && moving.is_proved(node.proved)),
+        })
+    }
+
+    /// The address of the server that the settings name first, of those that can take writes.
+    pub(super) fn preferred(&self, settings: &OneWriter) -> Option<String> {
+        let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        let (_, address) = all.preferred(settings)?;
+        Some(address.to_owned())
+    }
+
+    /// These orders are in force now.
+    pub(super) fn ordered(&self, orders: WriterOrders, settings: &OneWriter) {
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        all.take_orders(orders);
+        self.decide(&mut all, settings);
+        all.doubt_next();
+    }
+
+    /// All servers have to say anew that they serve, and to prove it. Until then none takes writes.
+    pub(super) fn begin_anew(&self, settings: &OneWriter) {
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        tracing::warn!("the process stood still for longer than its orders: all servers are asked anew");
+        let writer = all.address_of(all.writer);
+        all.close(writer);
+        for node in all.nodes.values_mut() {
+            (node.why_not, node.proofs) = (vec![Reason::Unknown], 0);
+            node.noted.doubt();
+        }
+        self.has_news.store(true, SeqCst);
+        let all = &mut *all;
+        all.nodes
+            .keys()
+            .for_each(|address| all.note_word(address, settings));
+        self.decide(all, settings);
     }
 
     /// The address of the writer that is to be emptied, with the number of the move; once for each.
@@ -237,8 +288,10 @@ impl Nodes {
             self.has_news.store(true, SeqCst);
         }
         if let Some(moving) = all.moving.as_ref().filter(|_| has_begun) {
-            let server = all.address_of(moving.to());
-            tracing::info!(server, "the writer moves there: writes wait");
+            match moving.to().and_then(|to| all.address_of(to)) {
+                Some(server) => tracing::info!(server, "the writer moves there: writes wait"),
+                None => tracing::info!("writes wait, as an order holds them"),
+            }
         }
         self.has_reader
             .store(all.nodes.values().any(Node::serves), SeqCst);
@@ -278,6 +331,8 @@ impl Nodes {
         RoleStatus {
             role: role.unwrap_or(Role::Out),
             since,
+            proved: node.and_then(|node| node.proved.filter(|_| node.proofs > 0)),
+            version: node.map_or_else(String::new, |node| node.status.version.clone()),
             why_out: reasons.iter().map(shown).collect(),
         }
     }
@@ -330,13 +385,12 @@ impl Nodes {
         &self,
         of: &Answerer<'_>,
         answer: Answer,
-        wish: Option<WriterWish>,
+        orders: WriterOrders,
         settings: &OneWriter,
     ) {
         let mut guard = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         let all = &mut *guard;
-        // One that was given up is taken back in this moment.
-        all.wish = wish.filter(|wish| all.refused != Some(wish.number));
+        all.take_orders(orders);
         let writer = all.writer;
         if Word(of.noted.get()).number() == 0 {
             // Requests may wait until it is known which member has the address, as one that has another name.
@@ -408,6 +462,12 @@ impl All {
         self.had_writer || elapsed >= SETTLING && !is_pending
     }
 
+    fn take_orders(&mut self, WriterOrders { wish, hold }: WriterOrders) {
+        // One that was given up is taken back in this moment.
+        self.wish = wish.filter(|wish| self.refused != Some(wish.number));
+        self.hold = hold;
+    }
+
     /// The server at this address, of which nothing may be known yet.
     fn node(&mut self, address: &str) -> &mut Node {
         let next = self.last + 1;
@@ -472,7 +532,7 @@ impl All {
 
     /// The server to which the writer moves is asked for its barrier now, and not when it is due.
     fn doubt_next(&self) {
-        let to = self.moving.as_ref().map(PlannedMove::to);
+        let to = self.moving.as_ref().and_then(PlannedMove::to);
         if let Some(node) = self.nodes.values().find(|node| Some(node.number) == to) {
             node.noted.doubt();
         }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::super::answer::Status;
 use super::tests::{Cluster, FAILBACK, WRITER, named};
 use super::*;
+use crate::protocol::ReachedCount;
 
 /// The order with this number that the server `at` is the writer.
 fn ordered(number: u64, at: usize, within: Duration, is_forced: bool) -> WriterWish {
@@ -73,6 +74,84 @@ fn a_planned_move_has_no_writer_until_the_former_one_is_empty_and_the_new_one_ha
     // If it fails meanwhile, the former writer goes on.
     assert_eq!(cluster.hear(2, Answer::Failed("gone".into())), 1);
     assert!(!cluster.nodes.is_moving());
+}
+
+#[test]
+fn a_hold_has_writes_wait_until_its_word_and_goes_back_without_one() {
+    let mut cluster = Cluster::new(3, WRITER);
+    cluster.settings.wait = Duration::from_secs(20);
+    for (at, name) in [(0, "a"), (1, "b"), (2, "c")] {
+        cluster.well(at, name);
+    }
+    let hold = |number, to: Option<&str>| WriterOrders {
+        wish: None,
+        hold: Some(WriterHold {
+            number,
+            to: to.map(str::to_owned),
+        }),
+    };
+    let order = |orders: WriterOrders| {
+        cluster.nodes.ordered(orders, &cluster.settings);
+        cluster.nodes.writer()
+    };
+    let held = |is_quiet, has_all| Some(HeldWrites { is_quiet, has_all });
+    assert_eq!(cluster.nodes.held(), None);
+    assert_eq!(order(hold(1, None)), 0, "writes wait at once");
+    assert_eq!(cluster.nodes.held(), held(false, false));
+    assert!(cluster.nodes.has_reader(), "reads go on");
+    let (address, number) = cluster.nodes.emptying().unwrap();
+    assert_eq!(&*address, "10.0.0.0:3306");
+    cluster.nodes.emptied(number, &cluster.settings);
+    assert_eq!(cluster.nodes.held(), held(true, false));
+    // Without an aim the former writer goes on, as soon as the order ends.
+    assert_eq!(order(WriterOrders::default()), 1);
+    assert_eq!(cluster.nodes.held(), None);
+    // With one it is another server, which has waited for the others since it was named.
+    assert_eq!(order(hold(2, None)), 0);
+    let (_, number) = cluster.nodes.emptying().unwrap();
+    cluster.nodes.emptied(number, &cluster.settings);
+    cluster.ask(2);
+    assert_eq!(order(hold(2, Some("10.0.0.2:3306"))), 0);
+    let proves = || {
+        let of = Answerer {
+            is_up: true,
+            drains: false,
+            position: 2,
+            address: "10.0.0.2:3306",
+            reached: &ReachedCount::default(),
+            noted: &cluster.noted[2],
+        };
+        let orders = hold(2, Some("10.0.0.2:3306"));
+        cluster
+            .nodes
+            .heard(&of, Answer::Proof(true), orders, &cluster.settings);
+        cluster.nodes.held()
+    };
+    assert_eq!(proves(), held(true, false), "that barrier began before");
+    cluster.ask(2);
+    assert_eq!(proves(), held(true, true));
+    assert_eq!(cluster.nodes.writer(), 0, "and still waits for the word");
+    let wish = WriterOrders {
+        wish: Some(ordered(3, 2, Duration::from_secs(5), false)),
+        hold: None,
+    };
+    assert_eq!(order(wish), 3);
+    assert!(!cluster.nodes.is_moving() && cluster.nodes.closing().is_none());
+}
+
+#[test]
+fn a_process_that_stood_still_asks_all_servers_anew() {
+    let mut cluster = Cluster::new(2, WRITER);
+    cluster.settings.wait = Duration::from_secs(20);
+    assert_eq!((cluster.well(0, "a"), cluster.well(1, "b")), (1, 1));
+    cluster.nodes.begin_anew(&cluster.settings);
+    assert_eq!(cluster.nodes.writer(), 0);
+    assert!(!cluster.serves(0) && !cluster.serves(1) && !cluster.nodes.has_reader());
+    assert_eq!(cluster.nodes.closing().as_deref(), Some("10.0.0.0:3306"));
+    cluster.close();
+    assert_eq!(cluster.prove(1), 0, "it has to say that all is well");
+    cluster.well(1, "b");
+    assert_eq!(cluster.prove(1), 2);
 }
 
 #[test]

@@ -49,7 +49,11 @@ impl Cluster {
             reached: &ReachedCount::default(),
             noted: &self.noted[at],
         };
-        self.nodes.heard(&of, answer, self.wish.clone(), &self.settings);
+        let orders = WriterOrders {
+            wish: self.wish.clone(),
+            hold: None,
+        };
+        self.nodes.heard(&of, answer, orders, &self.settings);
         self.nodes.writer()
     }
 

@@ -15,7 +15,7 @@ use super::{
     tests::WRITER,
 };
 use crate::{
-    protocol::{Answerer, MemberNote, OneWriter, ReachedCount, WriterWish},
+    protocol::{Answerer, MemberNote, OneWriter, ReachedCount, WriterOrders, WriterWish},
     protocols::mysql::galera::answer::Answer,
     random::Random,
 };
@@ -128,7 +128,11 @@ impl Model {
             reached: &ReachedCount::default(),
             noted: &self.noted[at],
         };
-        self.nodes.heard(&of, answer, self.wish.clone(), &self.settings);
+        let orders = WriterOrders {
+            wish: self.wish.clone(),
+            hold: None,
+        };
+        self.nodes.heard(&of, answer, orders, &self.settings);
         if let Some((order, _)) = self.nodes.take_given_up() {
             self.wish.take_if(|wish| wish.number == order);
         }

@@ -1,14 +1,8 @@
-//! What operators have ordered for pools: one place for every such state, each with its end.
-//!
-//! ```text
-//!  admin port ─▶ Orders ─▶ flags of the member or the pool ─▶ workers' choices, the pool's state
-//!                   │  └─▶ Order::Close ─▶ workers close what is idle, and say when nothing is left
-//!                   └─ its end: a time, a word, or the member or pool has left
-//! ```
+//! What persons order.
 
 use std::{
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicBool, Ordering::Relaxed},
         mpsc::{self, Receiver},
     },
@@ -16,9 +10,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::roles::roles;
+use super::{
+    error::{OrderError, list},
+    standing::{OrderKind, StandingOrder},
+};
 use crate::{
-    control::Proxy,
+    control::{Proxy, membership::roles::roles},
     members::{Member, Pool},
     protocol::{Role, RoleStatus},
     upstream::{Close, Closed},
@@ -30,141 +27,6 @@ const LONGEST: Duration = Duration::from_secs(5);
 /// Time between two looks at whether an order was followed.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// The orders that are in force.
-#[derive(Debug, Default)]
-pub(in crate::control) struct Orders {
-    all: Mutex<Vec<StandingOrder>>,
-}
-
-/// One order in force.
-#[derive(Clone, Debug)]
-pub struct StandingOrder {
-    /// The pool that it is for.
-    pub pool: Arc<Pool>,
-    /// What is ordered.
-    pub kind: OrderKind,
-    /// When it was ordered.
-    pub since: Instant,
-    /// When it ends by itself; `None`: when it is taken back.
-    pub until: Option<Instant>,
-}
-
-/// What may be ordered for a pool.
-#[derive(Clone, Debug)]
-pub enum OrderKind {
-    /// This member is given no new requests.
-    Drain {
-        /// The member.
-        member: Arc<Member>,
-        /// Whether a connection that there was when it was ordered is still open, because a request is under
-        /// way on it or its server keeps something for a client.
-        has_connections: Arc<AtomicBool>,
-    },
-    /// The pool's requests wait.
-    Hold,
-    /// This member is the writer.
-    Writer {
-        /// The member.
-        member: Arc<Member>,
-        /// The number of the order.
-        number: u64,
-    },
-}
-
-impl OrderKind {
-    /// The member that it is about; `None`: the whole pool.
-    pub fn member(&self) -> Option<&Arc<Member>> {
-        match self {
-            Self::Drain { member, .. } | Self::Writer { member, .. } => Some(member),
-            Self::Hold => None,
-        }
-    }
-
-    /// Its name for operators.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::Drain { .. } => "drain",
-            Self::Hold => "hold",
-            Self::Writer { .. } => "writer",
-        }
-    }
-
-    /// Puts it into force, or ends it.
-    fn apply(&self, pool: &Pool, is_ordered: bool) {
-        match self {
-            Self::Drain { member, .. } => return member.draining.order(is_ordered),
-            Self::Hold => pool.orders.hold(is_ordered),
-            // It is in force before it is one of these.
-            Self::Writer { number, .. } if !is_ordered => pool.orders.end_writer(*number),
-            Self::Writer { .. } => {}
-        }
-        pool.changes.note();
-    }
-}
-
-impl StandingOrder {
-    /// Is it the order for the writer of this pool that has this number?
-    fn is_of_writer(&self, pool: &Pool, number: u64) -> bool {
-        let is_its =
-            |kind: &OrderKind| matches!(kind, OrderKind::Writer { number: other, .. } if *other == number);
-        self.pool.id == pool.id && is_its(&self.kind)
-    }
-
-    /// Has the state of the pool given it up?
-    fn is_given_up(&self) -> bool {
-        match self.kind {
-            OrderKind::Writer { number, .. } => self.pool.orders.given_up(number).is_some(),
-            OrderKind::Drain { .. } | OrderKind::Hold => false,
-        }
-    }
-
-    /// Does the other one take the place of this one?
-    fn gives_way_to(&self, other: &Self) -> bool {
-        self.pool.id == other.pool.id
-            && match (&self.kind, &other.kind) {
-                (OrderKind::Drain { member, .. }, OrderKind::Drain { member: other, .. }) => {
-                    member.id == other.id
-                }
-                (OrderKind::Hold, OrderKind::Hold) | (OrderKind::Writer { .. }, OrderKind::Writer { .. }) => {
-                    true
-                }
-                _ => false,
-            }
-    }
-}
-
-/// Why an order is not carried out.
-#[derive(Debug, thiserror::Error)]
-pub enum OrderError {
-    /// There is no such pool.
-    #[error("there is no pool `{0}`; known are {1}")]
-    NoPool(String, String),
-    /// The pool has no such member.
-    #[error("pool {0} has no member `{1}`; known are {2}")]
-    NoMember(String, String, String),
-    /// The member holds a copy.
-    #[error("{0} holds a copy, which takes part in every write: take it out of the list of servers instead")]
-    Copy(String),
-    /// All members of the pool take writes.
-    #[error("pool {0} has not one writer: all its members take writes")]
-    NoWriter(String),
-    /// The writer is about to move.
-    #[error("the writer of pool {0} moves to {1} just now: wait until it is there, or take that order back")]
-    Moving(String, String),
-    /// The member cannot be the writer now.
-    #[error("{0} cannot take writes: {1}")]
-    Unfit(String, String),
-    /// The writer stays, as something is still under way there.
-    #[error("the writer of pool {0} stays: {1}")]
-    GivenUp(String, String),
-}
-
-impl Orders {
-    fn change<T>(&self, change: impl FnOnce(&mut Vec<StandingOrder>) -> T) -> T {
-        change(&mut self.all.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-}
-
 impl Proxy {
     /// The orders in force, by pool and member.
     pub fn orders(&self) -> Vec<StandingOrder> {
@@ -174,14 +36,14 @@ impl Proxy {
             None => members.iter().any(|member| member.pool.id == order.pool.id),
         };
         let stays = |order: &StandingOrder| has_its(order) && !order.is_given_up();
-        let (gone, mut all) = self.orders.change(|all| {
-            let gone: Vec<StandingOrder> = all.extract_if(.., |order| !stays(order)).collect();
-            (gone, all.clone())
+        let mut all = self.orders.change(|book| {
+            let gone: Vec<StandingOrder> = book.by_hand.extract_if(.., |order| !stays(order)).collect();
+            // An order ends with its member, or its pool.
+            for order in gone {
+                book.apply(&order, false);
+            }
+            book.by_hand.clone()
         });
-        // An order ends with its member, or its pool.
-        for order in gone {
-            order.kind.apply(&order.pool, false);
-        }
         let key = |order: &StandingOrder| {
             let member = order.kind.member().map(|member| member.name.clone());
             (order.pool.name.clone(), order.kind.name(), member)
@@ -211,7 +73,13 @@ impl Proxy {
             has_connections: Arc::clone(&left),
         };
         self.put_in_force(&member.pool, kind, time);
-        let ended = self.close_when_idle(&member);
+        self.tell_when_drained(&member, left);
+        Ok(())
+    }
+
+    /// Has the connections to a member end when they are idle, and notes when none of them is left.
+    pub(super) fn tell_when_drained(&self, member: &Member, left: Arc<AtomicBool>) {
+        let ended = self.close_when_idle(member);
         let told = thread::Builder::new().name("drain".into()).spawn(move || {
             // The channel is closed when each worker has told, or has ended.
             ended.iter().for_each(drop);
@@ -220,7 +88,6 @@ impl Proxy {
         if let Err(error) = told {
             tracing::warn!(%error, "nobody waits for the end of the member's connections");
         }
-        Ok(())
     }
 
     /// Orders that the requests of a pool wait, for this time or until that is taken back. No request waits
@@ -339,13 +206,13 @@ impl Proxy {
             since,
             until: time.map(|time| since + time),
         };
-        order.kind.apply(pool, true);
         let member = order.kind.member().map(|member| member.name.clone());
         tracing::info!(pool = %pool, member, order = order.kind.name(), ?time, "ordered");
         let copy = order.clone();
-        self.orders.change(|all| {
-            all.retain(|other| !other.gives_way_to(&order));
-            all.push(order);
+        self.orders.change(|book| {
+            book.by_hand.retain(|other| !other.gives_way_to(&order));
+            book.by_hand.push(order);
+            book.apply(&copy, true);
         });
         if let Some(time) = time {
             let proxy = Arc::clone(self);
@@ -357,11 +224,14 @@ impl Proxy {
     }
 
     fn end_orders(&self, is_ended: impl Fn(&StandingOrder) -> bool) {
-        let ended: Vec<StandingOrder> = self
-            .orders
-            .change(|all| all.extract_if(.., |order| is_ended(order)).collect());
+        let ended: Vec<StandingOrder> = self.orders.change(|book| {
+            let ended: Vec<_> = book.by_hand.extract_if(.., |order| is_ended(order)).collect();
+            for order in &ended {
+                book.apply(order, false);
+            }
+            ended
+        });
         for order in ended {
-            order.kind.apply(&order.pool, false);
             let member = order.kind.member().map(|member| member.name.clone());
             tracing::info!(pool = %order.pool, member, order = order.kind.name(), "ordered no more");
         }
@@ -379,7 +249,7 @@ impl Proxy {
         ended
     }
 
-    fn pool_named(&self, name: &str) -> Result<Arc<Pool>, OrderError> {
+    pub(super) fn pool_named(&self, name: &str) -> Result<Arc<Pool>, OrderError> {
         let members = self.rooms().membership.members().to_vec();
         let found = members.iter().find(|member| &*member.pool.name == name);
         found.map(|member| Arc::clone(&member.pool)).ok_or_else(|| {
@@ -389,7 +259,7 @@ impl Proxy {
         })
     }
 
-    fn pool_with_writer(&self, name: &str) -> Result<Arc<Pool>, OrderError> {
+    pub(super) fn pool_with_writer(&self, name: &str) -> Result<Arc<Pool>, OrderError> {
         let pool = self.pool_named(name)?;
         match pool.state.as_ref().is_some_and(|state| state.has_one_writer()) {
             true => Ok(pool),
@@ -398,7 +268,7 @@ impl Proxy {
     }
 
     /// The member of a pool with this name or address.
-    fn member_of(&self, pool: &str, name: &str) -> Result<Arc<Member>, OrderError> {
+    pub(super) fn member_of(&self, pool: &str, name: &str) -> Result<Arc<Member>, OrderError> {
         self.pool_named(pool)?;
         let members = self.rooms().membership.members().to_vec();
         let of_pool = || members.iter().filter(|member| &*member.pool.name == pool);
@@ -408,12 +278,5 @@ impl Proxy {
             let name = name.escape_debug().to_string();
             OrderError::NoMember(pool.to_owned(), name, list(&names))
         })
-    }
-}
-
-fn list(names: &[&str]) -> String {
-    match names.is_empty() {
-        true => "none".to_owned(),
-        false => names.join(", "),
     }
 }
