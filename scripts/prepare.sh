@@ -24,6 +24,7 @@ openssl    openssl              certificates, and so the tests of TLS
 valgrind   valgrind             the guard on instructions per request
 mariadb_config libmariadb-dev   mysqlclient as a driver
 pkg-config pkg-config           mysqlclient as a driver
+promtool   prometheus           rules and dashboards beside a real Prometheus
 nft        nftables             everything that is checked in a Kubernetes cluster
 '"$headers"'/Python.h python3-dev mysqlclient as a driver
 '

@@ -8,10 +8,15 @@ import functools
 import pathlib
 import re
 import subprocess
+import sys
 
 import pytest
 
 from harness.proxy import ROOT
+
+sys.path.insert(0, str(ROOT / "deploy/monitoring"))
+
+import families  # noqa: E402
 
 DECISION = re.compile(r"docs/decisions/\d")
 PAGES = sorted(
@@ -24,7 +29,7 @@ PAGES = sorted(
 )
 PAGES.remove(ROOT / "CHANGELOG.md")
 CODE = re.compile(
-    r"(agent|bench|charts|examples|guard|proxy|scripts|tests|wire)/.*\.(rs|py|go|sh|toml|tsv|ya?ml|json|txt)"
+    r"(agent|bench|charts|deploy|examples|guard|proxy|scripts|tests|wire)/.*\.(rs|py|go|sh|toml|tsv|ya?ml|json|txt)"
 )
 NO_CODE = re.compile(r"bench/results/")
 
@@ -35,7 +40,6 @@ PATH = re.compile(r"([\w{},*-]+/)+([\w.{},*-]+/?)?")
 MEMBER = re.compile(r"((?:\w+::)*\w+)::(\w+)(?:\(\))?")
 SYMBOL = re.compile(r"[A-Z][a-z0-9]+(?:[A-Z][a-z0-9]*)*|[a-z]\w*\(\)|[a-z][a-z0-9]*(?:_[a-z0-9]+)+")
 STANDS_FOR = re.compile(r"NAME|DATE|KEY|PREFERENCE")
-UNIT = re.compile(r"_(total|seconds|bytes)$")
 
 OTHERS = {
     "bench/results/DATE.json": "the place of a date",
@@ -92,11 +96,6 @@ def words():
 
 
 @functools.cache
-def literals():
-    return {word for text in sources().values() for word in re.findall(r'"(\w+)"', text)}
-
-
-@functools.cache
 def endings():
     """Each path, from the root and from any folder on."""
     parts = [path.rstrip("/").split("/") for path in paths()]
@@ -128,10 +127,8 @@ def exists(path):
 
 
 def is_metric(name):
-    """Metrics get their prefix and their unit where they are written."""
-    bare = re.sub(r"^proxima_(agent_)?", "", name)
-    forms = {bare, UNIT.sub("", bare), UNIT.sub("", UNIT.sub("", bare))}
-    return bare != name and not forms.isdisjoint(literals())
+    """Metrics get their prefix and their ending where they are written."""
+    return families.bare(name) in families.families()
 
 
 def missing(text, is_history=False):
