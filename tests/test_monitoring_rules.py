@@ -10,6 +10,7 @@ import sys
 import pytest
 import yaml
 
+from harness import helm
 from harness.proxy import ROOT
 
 sys.path.insert(0, str(ROOT / "deploy/monitoring"))
@@ -77,6 +78,20 @@ def test_each_alert_has_a_case():
 
 def test_promtool_takes_the_rules(promtool):
     promtool("check", "rules", str(RULES))
+
+
+def test_promtool_takes_the_rules_of_a_release_which_look_at_its_pods_alone(promtool, tmp_path):
+    if not helm.PROGRAM.exists():
+        pytest.skip("scripts/helm.sh has not built helm")
+    [spec] = [each["spec"] for each in helm.objects().of("PrometheusRule").values()]
+    file = tmp_path / "rules.yaml"
+    file.write_text(yaml.safe_dump(spec))
+    promtool("check", "rules", str(file))
+    [group] = spec["groups"]
+    for rule in group["rules"]:
+        looks_at = generate.METRIC.findall(rule["expr"])
+        assert all('service="cache-proxima-admin"' in labels for _, labels in looks_at), rule
+    assert [rule["alert"] for rule in group["rules"] if "alert" in rule] == list(ALERTS)
 
 
 @pytest.mark.parametrize("is_firing", [True, False], ids=["fires", "quiet"])

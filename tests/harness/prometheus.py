@@ -2,7 +2,6 @@
 
 import json
 import pathlib
-import shutil
 import time
 import urllib.parse
 import urllib.request
@@ -13,7 +12,6 @@ from . import PATIENCE, ports
 from .program import Program
 from .proxy import ROOT
 
-PROMETHEUS = shutil.which("prometheus")
 RULES = ROOT / "deploy/monitoring/proxima.rules.yaml"
 EVERY = 1
 """Seconds between two looks at a proxy."""
@@ -35,7 +33,7 @@ class Prometheus(Program):
         self._begun = time.time()
         address = ports.address()
         options = {"config.file": file, "storage.tsdb.path": folder / "data", "web.listen-address": address}
-        super().__init__([PROMETHEUS, *(f"--{name}={value}" for name, value in options.items())], address)
+        super().__init__(["prometheus", *(f"--{name}={value}" for name, value in options.items())], address)
 
     def answers(self):
         with urllib.request.urlopen(f"http://{self.address}/-/ready", timeout=PATIENCE) as answer:
