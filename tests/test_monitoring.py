@@ -137,7 +137,8 @@ def clients(proxy, authority):
         while not stop.wait(0.02):
             ask(proxy)
 
-    with ThreadPoolExecutor() as executor:
+    with split.connect(proxy.addresses[MYSQL]) as bound, ThreadPoolExecutor() as executor:
+        bound.query("BEGIN")
         repeated = [executor.submit(repeat, ask) for ask in kinds]
         yield
         stop.set()

@@ -17,6 +17,8 @@ sys.path.insert(0, str(ROOT / "deploy/monitoring"))
 
 import families  # noqa: E402
 import generate  # noqa: E402
+import queries  # noqa: E402
+import rules  # noqa: E402
 
 RULES = ROOT / "deploy/monitoring/proxima.rules.yaml"
 CASES = yaml.safe_load((ROOT / "tests/monitoring/alerts.yaml").read_text())
@@ -52,14 +54,14 @@ def test_a_generated_file_is_what_its_description_says(path):
 
 
 def test_a_metric_that_is_made_up_is_refused():
-    with pytest.raises(generate.UnknownMetric, match="proxima_nowhere_total"):
-        generate.check(["sum(rate(proxima_nowhere_total[5m]))"], set())
+    with pytest.raises(queries.UnknownMetric, match="proxima_nowhere_total"):
+        queries.check(["sum(rate(proxima_nowhere_total[5m]))"], set())
 
 
 def test_labels_are_put_at_each_metric_of_a_query():
     query = 'sum(a:b) + proxima_x / on (job) proxima:y{z="proxima"} > 7 and up'
     labelled = 'sum(a:b) + proxima_x{L} / on (job) proxima:y{z="proxima",L} > 7 and up'
-    assert generate.with_labels(query, "L") == labelled
+    assert queries.with_labels(query, "L") == labelled
 
 
 @pytest.mark.parametrize("page", [page.name for page in PAGES])
@@ -89,7 +91,7 @@ def test_promtool_takes_the_rules_of_a_release_which_look_at_its_pods_alone(prom
     promtool("check", "rules", str(file))
     [group] = spec["groups"]
     for rule in group["rules"]:
-        looks_at = generate.METRIC.findall(rule["expr"])
+        looks_at = queries.METRIC.findall(rule["expr"])
         assert all('service="cache-proxima-admin"' in labels for _, labels in looks_at), rule
     assert [rule["alert"] for rule in group["rules"] if "alert" in rule] == list(ALERTS)
 
@@ -97,7 +99,7 @@ def test_promtool_takes_the_rules_of_a_release_which_look_at_its_pods_alone(prom
 @pytest.mark.parametrize("is_firing", [True, False], ids=["fires", "quiet"])
 @pytest.mark.parametrize("name", ALERTS)
 def test_an_alert_fires_when_it_should_and_only_then(name, is_firing, promtool, tmp_path):
-    rule, file = generate.alerting(ALERTS[name]), tmp_path / "case.yaml"
+    rule, file = rules.alerting(ALERTS[name]), tmp_path / "case.yaml"
     (tmp_path / "rules.yaml").write_text(yaml.safe_dump({"groups": [{"name": name, "rules": [rule]}]}))
     file.write_text(yaml.safe_dump(as_test(rule, CASES[name], is_firing)))
     promtool("test", "rules", str(file))
