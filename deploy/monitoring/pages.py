@@ -8,8 +8,8 @@ ALERTS_HEAD = """\
 
 What each alert of [the monitoring](monitoring.md) means, and what to do. Commands are for the host of the
 proxy that the alert names. In Kubernetes `kubectl port-forward POD 9150` brings its admin port to yours.
-Otherwise put the admin port in the place of `localhost:9150`, and give `proxima fleet` and `proxima mysql` the
-option `--admin`.
+Otherwise put the admin port in the place of `localhost:9150`, and give `proxima fleet` and `proxima mysql`
+the option `--admin`.
 """
 DASHBOARDS_HEAD = """\
 # Dashboards
