@@ -4,17 +4,12 @@ import json
 
 import pytest
 
+from harness.helm import GOOD, OTHERS, case, objects
 from harness.helm import PROGRAM as HELM
-from harness.helm import objects
-from harness.proxy import ROOT
 
 pytestmark = [
     pytest.mark.skipif(not HELM.exists(), reason="there is no .cache/helm: scripts/helm.sh builds it"),
 ]
-
-GOOD = sorted((ROOT / "tests/charts").glob("good/*.yaml"))
-OTHERS = ("Certificate", "ServiceMonitor", "PrometheusRule")
-"""Kinds that other programs define: this API server does not know them."""
 
 PLURALS = {"NetworkPolicy": "networkpolicies"}
 
@@ -45,7 +40,7 @@ def test_the_api_server_takes_every_object(plane, values):
 
 
 def test_the_api_server_refuses_a_field_that_it_does_not_know(plane):
-    service = objects(ROOT / "tests/charts/good/local.yaml")["Service", "cache-proxima"]
+    service = objects(case("local"))["Service", "cache-proxima"]
     service["spec"]["internalPolicy"] = "Local"
     status, answer = tried(plane, service)
     assert status == 400 and b"internalPolicy" in answer
@@ -54,7 +49,7 @@ def test_the_api_server_refuses_a_field_that_it_does_not_know(plane):
 def admitted(plane, values, namespace):
     """The names of objects whose pods this namespace lets in, and of those whose pods it does not."""
     found = {True: set(), False: set()}
-    for (kind, name), template in objects(ROOT / f"tests/charts/good/{values}.yaml").pods().items():
+    for (kind, name), template in objects(case(values)).pods().items():
         pod = {
             "apiVersion": "v1",
             "kind": "Pod",
