@@ -6,8 +6,10 @@ import threading
 import time
 
 import pytest
+import yaml
 
 from harness import SOAK, until
+from harness.lab.memcacheds import memcacheds
 from harness.raw import Raw
 
 # One process has the lab.
@@ -19,28 +21,7 @@ SLICES = (
     "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices?labelSelector=kubernetes.io/service-name=mc"
 )
 
-# A server that is about to end goes on for some seconds, so that a request would be seen there.
-MANIFEST = """
-apiVersion: apps/v1
-kind: DaemonSet
-metadata: {{name: mc}}
-spec:
-  selector: {{matchLabels: {{app: mc}}}}
-  template:
-    metadata: {{labels: {{app: mc}}}}
-    spec:
-      containers:
-      - name: memcached
-        image: {memcached}
-        imagePullPolicy: Never
-        lifecycle: {{preStop: {{sleep: {{seconds: 3}}}}}}
-      terminationGracePeriodSeconds: 6
----
-apiVersion: v1
-kind: Service
-metadata: {{name: mc}}
-spec: {{clusterIP: None, selector: {{app: mc}}, ports: [{{port: 11211}}]}}
----
+PROXY = """
 apiVersion: v1
 kind: ServiceAccount
 metadata: {{name: proxima}}
@@ -89,12 +70,16 @@ spec:
 @pytest.fixture(scope="module")
 def proxy(lab):
     """A proxy in a pod on n1, before a memcached on each node."""
-    manifest = MANIFEST.format(memcached=lab.image("memcached"), proxima=lab.image("proxima"))
-    lab.apply(manifest)
+    # A server that is about to end goes on for some seconds, so that a request would be seen there.
+    objects = [
+        *memcacheds(lab, headless=True, linger=3),
+        *yaml.safe_load_all(PROXY.format(proxima=lab.image("proxima"))),
+    ]
+    lab.apply(objects)
     lab.ready("app=mc", len(lab.nodes))
     [pod] = lab.ready("app=proxima", 1)
     yield pod
-    lab.delete(manifest)
+    lab.delete(objects)
 
 
 def members(lab, proxy):

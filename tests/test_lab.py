@@ -13,6 +13,7 @@ import pytest
 from harness import PATIENCE, until
 from harness.lab.cgroups import hierarchies
 from harness.lab.mark import Mark
+from harness.lab.memcacheds import memcacheds
 from harness.lab.node import TUNABLES
 from harness.lab.sweep import sweep
 from harness.proxy import ROOT
@@ -29,30 +30,11 @@ def tunables(folder):
 BEFORE = tunables("/proc/sys")
 """What the machine's settings are before any lab has started."""
 
-MEMCACHED = """
-apiVersion: apps/v1
-kind: DaemonSet
-metadata: {{name: mc}}
-spec:
-  selector: {{matchLabels: {{app: mc}}}}
-  template:
-    metadata: {{labels: {{app: mc}}}}
-    spec:
-      containers:
-      - {{name: memcached, image: {image}, imagePullPolicy: Never}}
-      terminationGracePeriodSeconds: 1
----
-apiVersion: v1
-kind: Service
-metadata: {{name: mc}}
-spec: {{selector: {{app: mc}}, ports: [{{port: 11211}}]}}
-"""
-
 
 @pytest.fixture(scope="module")
 def service(lab):
     """The address of a Service before a memcached on each node."""
-    manifest = MEMCACHED.format(image=lab.image("memcached"))
+    manifest = memcacheds(lab)
     lab.apply(manifest)
     lab.ready("app=mc", len(lab.nodes))
     yield lab.get("/api/v1/namespaces/default/services/mc")["spec"]["clusterIP"]
