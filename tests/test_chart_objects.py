@@ -5,7 +5,7 @@ import re
 import pytest
 import yaml
 
-from harness.helm import OTHERS, PROGRAM, case, container, objects
+from harness.helm import OTHERS, PROGRAM, case, container, containers, objects
 from harness.proxy import ROOT
 
 pytestmark = pytest.mark.skipif(
@@ -48,7 +48,7 @@ def test_peers_whose_votes_go_with_the_pod_are_replaced_after_a_pause():
 def test_the_authoritys_key_reaches_no_proxy():
     for values in ("defaults", "secret", "cert-manager"):
         pod = objects(case(values))["DaemonSet", "cache-proxima"]["spec"]["template"]
-        [secret] = [each["secret"] for each in pod["spec"]["volumes"] if "secret" in each]
+        [secret] = [each["secret"] for each in pod["spec"]["volumes"] if each["name"] == "keys"]
         assert [each["key"] for each in secret["items"]] == ["ca.crt", "tls.crt", "tls.key"]
 
 
@@ -145,17 +145,89 @@ def test_keys_are_made_before_an_install_and_renewed_each_week():
         assert annotations["helm.sh/hook"] == "pre-install,pre-upgrade"
         weights[kind] = int(annotations["helm.sh/hook-weight"])
     assert max(weights[kind] for kind in ("ServiceAccount", "Role", "RoleBinding")) < weights["Job"]
-    for name in ("cache-proxima-keys", "cache-proxima-renewal"):
-        named, create = rendered["Role", name]["rules"]
-        assert named["resourceNames"] == ["my-keys"] and named["verbs"] == ["get", "update", "patch"]
-        assert create["verbs"] == ["create"]
+    changed = {"apiGroups": [""], "resources": ["secrets"], "resourceNames": ["my-keys"]}
+    changed["verbs"] = ["get", "update", "patch"]
+    seen = {**changed, "resourceNames": ["cache-proxima-token"], "verbs": ["get"]}
+    create = {"apiGroups": [""], "resources": ["secrets"], "verbs": ["create"]}
+    assert rendered["Role", "cache-proxima-keys"]["rules"] == [changed, seen, create]
+    assert rendered["Role", "cache-proxima-renewal"]["rules"] == [changed, create]
     cron = rendered["CronJob", "cache-proxima-renewal"]
     assert cron["spec"]["schedule"] == "@weekly" and "annotations" not in cron["metadata"]
-    for pod in (
-        rendered.pods()["Job", "cache-proxima-keys"],
-        rendered.pods()["CronJob", "cache-proxima-renewal"],
-    ):
-        assert container(pod, "keys")["args"] == ["fleet", "keys", "--secret", "my-keys"]
+    job, renewal = (
+        container(rendered.pods()[each], "keys")["args"]
+        for each in (("Job", "cache-proxima-keys"), ("CronJob", "cache-proxima-renewal"))
+    )
+    assert renewal == ["fleet", "keys", "--secret", "my-keys"]
+    assert job == [*renewal, "--token-secret", "cache-proxima-token"]
+
+
+@pytest.mark.parametrize(
+    "values, secret",
+    [("token-named", "operators"), ("token-by-somebody-else", "operators"), ("no-token", None)],
+)
+def test_every_proxy_has_the_token_of_its_admin_port_in_a_folder(values, secret):
+    rendered = objects(case(values))
+    for name in rendered.configurations():
+        [pod] = [pod for (kind, owner), pod in rendered.pods().items() if owner == name and kind != "Job"]
+        folders = {each["mountPath"]: each["name"] for each in container(pod)["volumeMounts"]}
+        secrets = {each["name"]: each.get("secret") for each in pod["spec"]["volumes"]}
+        file = rendered.configuration(name)["admin"].get("token_file")
+        if secret:
+            mounted = secrets[folders[file.rpartition("/")[0]]]
+            assert mounted["secretName"] == secret
+            assert mounted["items"] == [{"key": "token", "path": file.rpartition("/")[2]}]
+        else:
+            assert file is None and "token" not in secrets
+
+
+@pytest.mark.parametrize(
+    "values, made",
+    [
+        ("token-named", ["--token-secret", "operators"]),
+        ("token-by-somebody-else", None),
+        ("no-token", ["--secret", "cache-proxima-keys"]),
+    ],
+)
+def test_the_job_makes_what_nobody_else_does(values, made):
+    rendered = objects(case(values))
+    args = [container(pod, "keys")["args"] for (kind, _), pod in rendered.pods().items() if kind == "Job"]
+    assert args == ([["fleet", "keys", *made]] if made else [])
+
+
+def test_a_witness_is_a_peer_without_a_copy_and_without_clients():
+    rendered = objects(case("witness"))
+    pod = rendered.pods()["Deployment", "cache-proxima-witness"]
+    own, peers = rendered.configuration("cache-proxima-witness"), rendered.configuration()
+    assert own["fleet"]["role"] == "witness" and "pools" not in own
+    # No node and no peer has its name.
+    assert own["fleet"]["name"] == f"witness-{peers['fleet']['name']}"
+    same = own["fleet"].keys() - {"role", "name"}
+    assert {key: own["fleet"][key] for key in same} == {key: peers["fleet"][key] for key in same}
+    assert own["fleet"]["lease"] == "2s"
+    assert [each["name"] for each in containers(pod)] == ["folder", "proxima"]
+    assert ("Service", "cache-proxima-witness") not in rendered
+    # Two at a time would be two peers with one folder.
+    assert rendered["Deployment", "cache-proxima-witness"]["spec"]["strategy"] == {"type": "Recreate"}
+    assert pod["spec"]["nodeSelector"] == {"kubernetes.io/os": "linux", "cache": "no"}
+    [avoided] = pod["spec"]["affinity"]["podAntiAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"]
+    chosen = avoided["podAffinityTerm"]["labelSelector"]["matchLabels"]
+    assert chosen == rendered["DaemonSet", "cache-proxima"]["spec"]["selector"]["matchLabels"]
+
+
+def test_peers_and_their_witness_reach_each_other_and_alerts_do_not_count_it():
+    rendered = objects(case("witness"))
+    peers, witness = (
+        rendered.pods()[each]["metadata"]["labels"]
+        for each in (("DaemonSet", "cache-proxima"), ("Deployment", "cache-proxima-witness"))
+    )
+    selector = rendered["Service", "cache-proxima-fleet"]["spec"]["selector"]
+    assert selector.items() <= peers.items() and selector.items() <= witness.items()
+    for name in ("cache-proxima", "cache-proxima-witness"):
+        rules = rendered["NetworkPolicy", name]["spec"]["ingress"]
+        [clients] = [rule["from"] for rule in rules if rule["ports"] == [{"port": "fleet"}]]
+        assert clients == [{"podSelector": {"matchLabels": selector}}]
+    scraped = rendered["Service", "cache-proxima-admin"]["spec"]["selector"]
+    assert scraped.items() <= peers.items() and not scraped.items() <= witness.items()
 
 
 def test_cert_manager_is_asked_for_the_name_that_peers_must_have():
@@ -169,7 +241,7 @@ def test_cert_manager_is_asked_for_the_name_that_peers_must_have():
         "kind": "ClusterIssuer",
         "name": "fleet-ca",
     }
-    assert not rendered.of("Job") and not rendered.of("CronJob")
+    assert not rendered.of("CronJob")
 
 
 def test_a_deployment_has_a_budget_and_no_token():
@@ -178,7 +250,7 @@ def test_a_deployment_has_a_budget_and_no_token():
     budget = rendered["PodDisruptionBudget", "cache-proxima-redis"]["spec"]
     assert deployment["replicas"] == 3 and budget["selector"] == deployment["selector"]
     assert deployment["template"]["spec"]["automountServiceAccountToken"] is False
-    assert not rendered.of("Role")
+    assert not rendered.of("Role").keys() - {"cache-proxima-keys"}
     single = objects(case("surge"))
     assert not single.of("PodDisruptionBudget")
     assert (
@@ -203,8 +275,8 @@ def test_policies_let_in_whom_they_name():
     by_port = {rule["ports"][0]["port"]: rule.get("from") for rule in rules}
     assert by_port["memcached-11311"] == [{"podSelector": {"matchLabels": {"uses": "cache"}}}]
     assert by_port["admin"] is None
-    peers = objects(case("defaults"))["DaemonSet", "cache-proxima"]["spec"]["selector"]
-    assert by_port["fleet"] == [{"podSelector": peers}]
+    peers = objects(case("defaults"))["Service", "cache-proxima-fleet"]["spec"]["selector"]
+    assert by_port["fleet"] == [{"podSelector": {"matchLabels": peers}}]
     assert not objects(case("no-network-policy")).of("NetworkPolicy")
 
 

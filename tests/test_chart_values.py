@@ -43,7 +43,7 @@ versions = pytest.mark.parametrize("version", VERSIONS)
 def listened(written):
     """The ports of a configuration that other pods reach."""
     addresses = [each["address"] for each in written["listeners"]]
-    addresses += [written["admin"], *([written["fleet"]["listen"]] if "fleet" in written else [])]
+    addresses += [written["admin"]["address"], *([written["fleet"]["listen"]] if "fleet" in written else [])]
     reached = [each for each in addresses if not each.startswith(("unix:", "127."))]
     return {int(each.rpartition(":")[2]) for each in reached}
 
@@ -136,7 +136,8 @@ def test_each_selector_leads_to_the_pods_of_one_object(values):
             for pod in pods.values()
             if service["spec"]["selector"].items() <= pod["metadata"]["labels"].items()
         ]
-        is_of_all = service["metadata"]["labels"]["app.kubernetes.io/component"] == "admin"
+        # Those of admin ports and of peers are of more than one object.
+        is_of_all = service["metadata"]["labels"]["app.kubernetes.io/component"] in ("admin", "fleet")
         assert chosen and (len(chosen) == 1 or is_of_all), name
         for pod in chosen:
             named = {port["name"] for each in pod["spec"]["containers"] for port in each.get("ports", [])}
@@ -196,12 +197,13 @@ def test_rights_are_in_the_namespace_and_where_they_are_used(values):
 
 @pytest.fixture(scope="module")
 def keys(tmp_path_factory):
-    """A folder with the certificate of a peer, by the names that the chart's Secret has."""
+    """A folder with the certificate of a peer and a token, by the names that the chart's Secrets have."""
     folder = tmp_path_factory.mktemp("keys")
     made = subprocess.run([BINARY, "fleet", "keys", folder, "peer"], capture_output=True, text=True)
     assert made.returncode == 0, made.stderr
     for name, key in (("peer.pem", "tls.crt"), ("peer.key", "tls.key"), ("ca.pem", "ca.crt")):
         (folder / name).rename(folder / key)
+    (folder / "token").write_text("0123456789abcdef" * 4)
     return folder
 
 
@@ -209,7 +211,9 @@ def keys(tmp_path_factory):
 def test_the_program_accepts_every_configuration(values, keys, tmp_path):
     """The folders of the pod are folders of the test here."""
     for name, text in objects(values).configurations().items():
-        text = text.replace("/etc/proxima/tls", str(keys)).replace("/var/lib/proxima", str(tmp_path))
+        folders = {"/etc/proxima/tls": keys, "/etc/proxima/admin": keys, "/var/lib/proxima": tmp_path}
+        for there, here in folders.items():
+            text = text.replace(there, str(here))
         file = tmp_path / f"{name}.yaml"
         file.write_text(text)
         variables = {**environment(), "NODE_NAME": "node-1", "HOST_IP": "127.0.0.1"}

@@ -8,10 +8,39 @@ command line has the node's address in place of those of the listener and the ad
 {{- define "proxima.known" -}}
 {{- $root := index . 0 }}
 {{- $proxy := index . 1 -}}
-admin: {{ include "proxima.address" (list $root $proxy.adminPort) | quote }}
+admin:
+  address: {{ include "proxima.address" (list $root $proxy.adminPort) | quote }}
+  {{- if include "proxima.tokenSecret" $root }}
+  token_file: /etc/proxima/admin/token
+  {{- end }}
 {{- if $root.Values.agent.enabled }}
 nodes: agent
 {{- end }}
+{{- end }}
+
+{{/* What the chart knows beside that of peers. */}}
+{{- define "proxima.knownOfPeers" -}}
+{{- $port := .Values.cache.fleet.port -}}
+fleet:
+  listen: {{ include "proxima.address" (list . $port) | quote }}
+  peers:
+    kubernetes: {{ printf "%s:%v" (include "proxima.name" (list . "fleet")) $port }}
+  name: ${NODE_NAME}
+  dir: /var/lib/proxima/fleet
+  tls:
+    certificate: /etc/proxima/tls/tls.crt
+    key: /etc/proxima/tls/tls.key
+    ca: /etc/proxima/tls/ca.crt
+{{- end }}
+
+{{/* What the chart knows beside that of the witness. Nobody connects to its listener, which there must be. */}}
+{{- define "proxima.knownOfWitness" -}}
+fleet:
+  name: witness-${NODE_NAME}
+  role: witness
+listeners:
+  - address: unix:/var/lib/proxima/nobody.sock
+    route: "null"
 {{- end }}
 
 {{/* What the chart knows beside that of the cache's proxies. */}}
@@ -19,16 +48,6 @@ nodes: agent
 {{- $root := . }}
 {{- $cache := .Values.cache }}
 {{- if eq $cache.mode "fleet" -}}
-fleet:
-  listen: {{ include "proxima.address" (list $root $cache.fleet.port) | quote }}
-  peers:
-    kubernetes: {{ printf "%s:%v" (include "proxima.name" (list $root "fleet")) $cache.fleet.port }}
-  name: ${NODE_NAME}
-  dir: /var/lib/proxima/fleet
-  tls:
-    certificate: /etc/proxima/tls/tls.crt
-    key: /etc/proxima/tls/tls.key
-    ca: /etc/proxima/tls/ca.crt
 pools:
   cache:
     own: unix:/run/memcached/memcached.sock
@@ -49,11 +68,13 @@ pools:
 {{- $root := index . 0 }}
 {{- $name := index . 1 }}
 {{- $proxy := index . 2 }}
-{{- $place := printf "proxies.%s.config" $name }}
+{{- $place := printf "%s.config" $proxy.place }}
 {{- $known := include "proxima.known" (list $root $proxy) | fromYaml }}
+{{- if $proxy.isPeer }}
+{{- $known = merge (include "proxima.knownOfPeers" $root | fromYaml) $known }}
+{{- end }}
 {{- $listeners := $proxy.config.listeners | default list }}
 {{- if eq $name "cache" }}
-{{- $place = "cache.proxy.config" }}
 {{- $cache := $root.Values.cache }}
 {{- $known = merge $known (include "proxima.knownOfCache" $root | fromYaml) }}
 {{- $address := dict "address" (include "proxima.address" (list $root $cache.port)) }}
@@ -66,6 +87,9 @@ pools:
     $place .) }}
 {{- end }}
 {{- end }}
+{{- else if $proxy.isWitness }}
+{{- $known = mergeOverwrite $known (include "proxima.knownOfWitness" $root | fromYaml) }}
+{{- $listeners = $known.listeners }}
 {{- else if hasKey $proxy.config "fleet" }}
 {{- fail (printf
     "%s.fleet: only the cache's proxies are peers of the fleet: two peers of one name would be refused"
@@ -76,13 +100,21 @@ pools:
     "%s.listeners: say where its clients connect, and which route their requests enter"
     $place) }}
 {{- end }}
+{{- /* The address alone is the short form of the same. */}}
+{{- $said := deepCopy $proxy.config }}
+{{- if kindIs "string" $said.admin }}
+{{- $_ := set $said "admin" (dict "address" $said.admin) }}
+{{- end }}
+{{- if dig "admin" "tls" "" $said }}
+{{- fail (printf "%s.admin.tls: the kubelet and Prometheus ask the admin port without TLS" $place) }}
+{{- end }}
 {{- if and $proxy.hostNetwork (gt (len $listeners) 1) }}
 {{- fail (printf
     "%s.hostNetwork: one listener alone can have the address of the node, and there are %d"
     $proxy.place (len $listeners)) }}
 {{- end }}
-{{- include "proxima.refuseContradictions" (list $known $proxy.config $place) }}
-{{- $configuration := include "proxima.merged" (list $proxy.config $known) | fromYaml }}
+{{- include "proxima.refuseContradictions" (list $known $said $place) }}
+{{- $configuration := include "proxima.merged" (list $said $known) | fromYaml }}
 {{- set $configuration "listeners" $listeners | toYaml }}
 {{- end }}
 

@@ -22,6 +22,12 @@ app.kubernetes.io/instance: {{ $root.Release.Name | quote }}
 app.kubernetes.io/component: {{ index . 1 | default "cache" }}
 {{- end }}
 
+{{/* The labels that select all pods of the release that have this label as well (list ROOT LABEL). */}}
+{{- define "proxima.selectorOfAll" -}}
+{{- omit (include "proxima.selector" (list (index . 0) "") | fromYaml) "app.kubernetes.io/component" | toYaml }}
+{{ index . 1 }}: "true"
+{{- end }}
+
 {{/* Name, namespace and labels of an object (list ROOT PART). */}}
 {{- define "proxima.metadata" -}}
 {{- $root := index . 0 -}}
@@ -41,4 +47,11 @@ labels:
 {{/* The name of the Secret with the keys of the fleet. */}}
 {{- define "proxima.secret" -}}
 {{- .Values.cache.fleet.keys.secret | default (include "proxima.name" (list . "keys")) }}
+{{- end }}
+
+{{/* The name of the Secret with the token of admin ports, if they have one. */}}
+{{- define "proxima.tokenSecret" -}}
+{{- if ne .Values.admin.token.from "none" }}
+{{- .Values.admin.token.secret | default (include "proxima.name" (list . "token")) }}
+{{- end }}
 {{- end }}

@@ -3,7 +3,7 @@ objects' names), `configuration`, `ports` (of clients) and `asksApi`. The cache'
 {{- define "proxima.proxies" -}}
 {{- $proxies := dict }}
 {{- $said := deepCopy .Values.proxies }}
-{{- range list "cache" "fleet" "keys" "renewal" "memcached" "admin" "agent" }}
+{{- range list "cache" "fleet" "witness" "keys" "renewal" "token" "memcached" "admin" "agent" }}
 {{- if hasKey $said . }}
 {{- fail (printf "proxies.%s: the chart has objects of this name: choose another" .) }}
 {{- end }}
@@ -11,11 +11,18 @@ objects' names), `configuration`, `ports` (of clients) and `asksApi`. The cache'
 {{- if ne .Values.cache.mode "none" }}
 {{- $_ := set $said "cache" .Values.cache.proxy }}
 {{- end }}
+{{- $places := dict "cache" "cache.proxy" "witness" "cache.fleet.witness" }}
+{{- $isFleet := eq .Values.cache.mode "fleet" }}
+{{- if and $isFleet .Values.cache.fleet.witness.enabled }}
+{{- $_ := set $said "witness" (include "proxima.witness" . | fromYaml) }}
+{{- end }}
 {{- range $name, $own := $said }}
 {{- $proxy := include "proxima.merged" (list $.Values.proxy $own) | fromYaml }}
-{{- $_ := set $proxy "place" (eq $name "cache" | ternary "cache.proxy" (printf "proxies.%s" $name)) }}
+{{- $_ := set $proxy "place" (get $places $name | default (printf "proxies.%s" $name)) }}
 {{- $_ := set $proxy "part" (eq $name "cache" | ternary "" $name) }}
-{{- $_ := set $proxy "isPeer" (and (eq $name "cache") (eq $.Values.cache.mode "fleet")) }}
+{{- $_ := set $proxy "isWitness" (eq $name "witness") }}
+{{- $_ := set $proxy "hasCopy" (and (eq $name "cache") $isFleet) }}
+{{- $_ := set $proxy "isPeer" (or $proxy.hasCopy $proxy.isWitness) }}
 {{- include "proxima.refuseNeighbours" (list $ $proxy) }}
 {{- $configuration := include "proxima.configuration" (list $ $name $proxy) | fromYaml }}
 {{- $_ := set $proxy "configuration" $configuration }}
@@ -33,6 +40,23 @@ objects' names), `configuration`, `ports` (of clients) and `asksApi`. The cache'
 {{- toYaml $proxies }}
 {{- end }}
 
+{{/* The witness of the fleet: what differs from `proxy`. It has no clients, and the network, the folder and the
+settings of its fleet are those of the peers, whose nodes it avoids. */}}
+{{- define "proxima.witness" -}}
+{{- $peers := .Values.cache.proxy }}
+{{- $own := pick $peers "adminPort" "hostNetwork" "folder" }}
+{{- $_ := set $own "config" (pick ($peers.config | default dict) "fleet") }}
+{{- $fixed := dict "kind" "Deployment" "replicas" 1 "hostPort" false "service" (dict "enabled" false) }}
+{{- $selector := include "proxima.selector" (list . "") | fromYaml }}
+{{- $apart := dict "topologyKey" "kubernetes.io/hostname" "labelSelector" (dict "matchLabels" $selector) }}
+{{- /* It may not be required: a node that has the witness already would then get no pod of the cache. */}}
+{{- $preferred := list (dict "weight" 100 "podAffinityTerm" $apart) }}
+{{- $affinity := dict "podAntiAffinity" (dict "preferredDuringSchedulingIgnoredDuringExecution" $preferred) }}
+{{- $_ := set $fixed "pod" (dict "affinity" $affinity) }}
+{{- $own = merge $fixed $own }}
+{{- include "proxima.merged" (list $own (omit .Values.cache.fleet.witness "enabled")) }}
+{{- end }}
+
 {{/* Fails where two pods of a proxy on one node would be in each other's way (list ROOT PROXY). */}}
 {{- define "proxima.refuseNeighbours" -}}
 {{- $proxy := index . 1 }}
@@ -42,7 +66,7 @@ objects' names), `configuration`, `ports` (of clients) and `asksApi`. The cache'
     "%s.hostNetwork: a pod with the network of the node listens on its one address `status.hostIP`, and"
     " dualStack asks for two: use hostPort") $place) }}
 {{- end }}
-{{- if and (eq $proxy.kind "Deployment") (eq $proxy.folder.type "hostPath") }}
+{{- if and (eq $proxy.kind "Deployment") (eq $proxy.folder.type "hostPath") (not $proxy.isWitness) }}
 {{- fail (printf (print
     "%s.folder.type: two pods of a Deployment may be on one node, where they would share the folder: "
     "use emptyDir, or kind DaemonSet") $place) }}
@@ -71,10 +95,11 @@ objects' names), `configuration`, `ports` (of clients) and `asksApi`. The cache'
 {{- end }}
 {{- end }}
 
-{{/* Fails where two proxies of this release want one port of the node (list ROOT PROXIES). */}}
+{{/* Fails where two proxies of this release want one port of the node (list ROOT PROXIES). The witness is on a
+node of its own. */}}
 {{- define "proxima.refuseSharedPorts" -}}
 {{- $taken := dict }}
-{{- range $name, $proxy := index . 1 }}
+{{- range $name, $proxy := omit (index . 1) "witness" }}
 {{- $ports := list }}
 {{- if or $proxy.hostPort $proxy.hostNetwork }}
 {{- range $proxy.ports }}{{ $ports = append $ports (toString .port) }}{{ end }}

@@ -22,9 +22,9 @@ spec:
   securityContext:
     # Both containers use the socket, and the proxy reads the Secret.
     fsGroup: 65532
-  {{- if or (eq $proxy.folder.type "hostPath") $proxy.isPeer }}
+  {{- if or (eq $proxy.folder.type "hostPath") $proxy.hasCopy }}
   initContainers:
-    {{- if $proxy.isPeer }}
+    {{- if $proxy.hasCopy }}
     {{- include "proxima.memcached" $root | nindent 4 }}
     {{- end }}
     {{- if eq $proxy.folder.type "hostPath" }}
@@ -46,7 +46,7 @@ spec:
     {{- end }}
   {{- end }}
   containers:
-    {{- if $proxy.isPeer }}
+    {{- if $proxy.hasCopy }}
     {{- with $root.Values.cache.memcached.containers }}
     {{- toYaml . | nindent 4 }}
     {{- end }}
@@ -93,9 +93,10 @@ spec:
         httpGet: {port: admin, path: /live}
         periodSeconds: 5
         failureThreshold: 3
-      # A peer is ready when it has a lease, and a copy, its own or a neighbour's, may be read.
+      # A peer is ready when it has a lease, and a copy, its own or a neighbour's, may be read. A witness has
+      # neither.
       readinessProbe:
-        httpGet: {port: admin, path: /ready}
+        httpGet: {port: admin, path: {{ $proxy.isWitness | ternary "/live" "/ready" }}}
         periodSeconds: 2
         failureThreshold: 1
       resources:
@@ -106,8 +107,13 @@ spec:
         # Folders are mounted, and not files alone (subPath), which would never change.
         - {name: configuration, mountPath: /etc/proxima/config, readOnly: true}
         - {name: folder, mountPath: /var/lib/proxima}
+        {{- if include "proxima.tokenSecret" $root }}
+        - {name: token, mountPath: /etc/proxima/admin, readOnly: true}
+        {{- end }}
         {{- if $proxy.isPeer }}
         - {name: keys, mountPath: /etc/proxima/tls, readOnly: true}
+        {{- end }}
+        {{- if $proxy.hasCopy }}
         - {name: socket, mountPath: /run/memcached}
         {{- end }}
         {{- if $root.Values.agent.enabled }}
@@ -130,6 +136,13 @@ spec:
       {{- else }}
       emptyDir: {sizeLimit: 64Mi}
       {{- end }}
+    {{- with include "proxima.tokenSecret" $root }}
+    - name: token
+      secret:
+        secretName: {{ . }}
+        defaultMode: 0440
+        items: [{key: token, path: token}]
+    {{- end }}
     {{- if $proxy.isPeer }}
     - name: keys
       secret:
@@ -140,6 +153,8 @@ spec:
           - {key: ca.crt, path: ca.crt}
           - {key: tls.crt, path: tls.crt}
           - {key: tls.key, path: tls.key}
+    {{- end }}
+    {{- if $proxy.hasCopy }}
     - name: socket
       emptyDir: {medium: Memory, sizeLimit: 1Mi}
     {{- end }}
@@ -161,12 +176,15 @@ fleet: {{ (index . 0).Values.cache.fleet.port }}
 {{- end }}
 {{- end }}
 
-{{/* What is written on a proxy's pod: the user's labels and annotations, the label that the Service of admin
-ports selects, and a digest of what the program reads at its start only, so that a change of it restarts
-it. */}}
+{{/* What is written on a proxy's pod: the user's labels and annotations, the labels by which peers and the
+Service of admin ports select it, and a digest of what the program reads at its start only, so that a change
+of it restarts it. The alerts would take a witness for a peer that never has a lease. */}}
 {{- define "proxima.proxyLabels" -}}
 {{- $start := pick .configuration "workers" "admin" "embedded" "state" "fleet" | toJson | sha256sum }}
-{{- $labels := merge (dict "proxima.io/admin" "true") .pod.labels }}
+{{- $own := dict }}
+{{- if not .isWitness }}{{ $_ := set $own "proxima.io/admin" "true" }}{{ end }}
+{{- if .isPeer }}{{ $_ := set $own "proxima.io/peer" "true" }}{{ end }}
+{{- $labels := merge $own .pod.labels }}
 {{- $annotations := merge (dict "proxima.io/read-at-start" (trunc 16 $start)) .pod.annotations }}
 {{- dict "labels" $labels "annotations" $annotations | toYaml }}
 {{- end }}
