@@ -6,7 +6,7 @@ import pytest
 
 from harness import ports, until
 from harness.api_server import endpoint
-from harness.fleet import Node, is_settled, write_and_read
+from harness.fleet import SHORT, Node, is_settled, write_and_read
 from harness.names import may_mount
 
 pytestmark = [
@@ -22,11 +22,20 @@ class Pods:
         self._api, self._io, self._folder, self._cleanup = api, io, folder, cleanup
         self._listens = {}
 
-    def add(self, name, **fleet):
+    def add(self, name, witness=False, **fleet):
         """A pod begins, and is not listed yet. `fleet` are settings of the fleet."""
         listen = self._listens[name] = ports.address()
         peers = {"kubernetes": self._api.service}
-        node = Node(name, self._io, self._folder, peers, listen, before=self._api.before, fleet=fleet)
+        node = Node(
+            name,
+            self._io,
+            self._folder,
+            peers,
+            listen,
+            before=self._api.before,
+            witness=witness,
+            fleet=fleet,
+        )
         self._cleanup.callback(node.stop)
         return node
 
@@ -81,6 +90,23 @@ def test_pods_that_are_listed_one_by_one_are_one_fleet(pods):
     settle(c, b)
     pods.list("a")
     settle(c, b, a)
+
+
+def test_a_witness_that_is_there_before_all_peers_begins_their_fleet(pods, api):
+    """And either of the peers may be lost."""
+    witness = pods.add("a", witness=True, **SHORT)
+    pods.list("a")
+    until(lambda: fleets(witness) != {None}, "it has begun the fleet")
+    nodes = [pods.add(name, **SHORT) for name in ("b", "c")]
+    for name in ("b", "c"):
+        pods.list(name)
+    settle(*nodes)
+    assert fleets(witness, *nodes) == {api.holder()}
+    until(lambda: sorted(nodes[0].status()["voters"]) == ["a", "b", "c"], "all three vote")
+    lost, kept = nodes
+    lost.proxy.kill()
+    until(lambda: kept.view() == ["c"] and kept.is_ready(), "it goes on with the witness")
+    write_and_read([kept], "one")
 
 
 def test_voters_that_the_configuration_names_vote_once_they_are_there(pods):

@@ -36,7 +36,7 @@ fleet:
 {{/* What the chart knows beside that of the witness. Nobody connects to its listener, which there must be. */}}
 {{- define "proxima.knownOfWitness" -}}
 fleet:
-  name: witness-${NODE_NAME}
+  name: witness
   role: witness
 listeners:
   - address: unix:/var/lib/proxima/nobody.sock
