@@ -132,7 +132,7 @@ fi
 
 # The nodes of the tests' Kubernetes cluster have the container runtime of the agent's tests.
 packages=/var/cache/proxima-agent-lab
-if [ -e agent/testdata/prepare.sh ] && [ ! -e "$packages/complete" ] && [ "$(id -u)" = 0 ]; then
+if [ -e agent/testdata/prepare.sh ] && [ ! -e "$packages/net/cni/portmap" ] && [ "$(id -u)" = 0 ]; then
     echo "prepare: unpacking containerd, runc and CNI plugins"
     sh agent/testdata/prepare.sh "$packages" >/dev/null 2>&1 ||
         echo "prepare: skipped, as not all could be fetched: everything that is checked in a Kubernetes cluster"

@@ -37,9 +37,9 @@ echo "soak: rules of the sessions of MySQL, each of which is switched off once"
 .venv/bin/python tests/mutants/run.py
 echo "soak: drivers of PHP, Ruby and Java"
 PROXIMA_SOAK=1 .venv/bin/python -m pytest --every-back-end tests/test_mysql_more_drivers.py
-echo "soak: the chart by the helm before this one"
+echo "soak: the chart by the helm before this one as well, and all that happens to it in a cluster"
 sh scripts/helm.sh 3
-PROXIMA_SOAK=1 .venv/bin/python -m pytest tests/test_chart_values.py -k helm_before
+PROXIMA_SOAK=1 .venv/bin/python -m pytest tests/test_chart_*.py tests/test_kubernetes_nodes.py
 echo "soak: what five hundred subscribers cost their leader"
 cargo test --profile fast --locked -p proxima --lib subscribers -- --ignored --nocapture
 echo "soak: the largest scopes of the fleet's model"

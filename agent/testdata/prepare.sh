@@ -13,7 +13,7 @@
 #   busybox/ a static busybox: a root directory for a container
 #   redis/   redis-server and redis-tools with all their libraries: a root directory for a container
 #   net/     what gives pods addresses of their own: CNI plugins, and the kernel's module for pairs of
-#            interfaces
+#            interfaces; that for ports of nodes is Debian unstable's, which asks nft
 #   memcached/ memcached with all its libraries: a root directory for a container
 #   libs/    what containerd and runc need to run in an emulated machine
 #   vmlinuz  Debian 12's kernel for virtual machines
@@ -22,7 +22,7 @@
 # directory that is complete is left as it is.
 set -eu
 dir=$1
-[ -e "$dir/complete" ] && [ -e "$dir/2.1" ] && [ -e "$dir/arm64" ] && [ -e "$dir/systemd" ] && [ -e "$dir/net" ] && exit 0
+[ -e "$dir/complete" ] && [ -e "$dir/2.1" ] && [ -e "$dir/arm64" ] && [ -e "$dir/systemd" ] && [ -e "$dir/net/cni/portmap" ] && exit 0
 mkdir -p "$dir/debs" "$dir/bin" "$dir/lists/partial" "$dir/cache/archives/partial"
 keys=/usr/share/keyrings/debian-archive-keyring.gpg
 
@@ -95,6 +95,10 @@ fi
 if [ ! -e "$dir/2.1" ] && suite sid && unpack 2.new containerd; then
 	rm -rf "$dir/2.new/usr/share"
 	mv "$dir/2.new" "$dir/2.1"
+fi
+if [ -e "$dir/net" ] && [ ! -e "$dir/net/cni/portmap" ] && suite sid && unpack ports.new containernetworking-plugins; then
+	cp "$dir/ports.new/usr/lib/cni/portmap" "$dir/net/cni/"
+	rm -rf "$dir/ports.new"
 fi
 rm -rf "$dir/debs" "$dir/lists" "$dir/cache" "$dir/tools" "$dir/kernel" "$dir/sources.list"
 

@@ -1,17 +1,29 @@
-"""A shell with `kubectl` beside a running cluster: `make lab`."""
+"""A shell with `kubectl` and `helm` beside a running cluster, whose nodes have the images of the chart by the
+names that it has for them: `make lab`."""
 
 import os
-import pathlib
 import subprocess
 import sys
 
-from ..proxy import BINARY, ROOT
+import yaml
+
+from ..helm import CHART
+from ..proxy import ROOT
 from .cluster import Cluster
 from .control_plane import PROGRAM
 from .mark import Mark
 from .requirements import why_not
 
 IMAGES = ("memcached", "proxima")
+
+
+def name_in_chart(image):
+    """The whole name that the chart has for an image where nobody says another one."""
+    values = yaml.safe_load((CHART / "values.yaml").read_text())
+    version = yaml.safe_load((CHART / "Chart.yaml").read_text())["appVersion"]
+    named = values["image"] if image == "proxima" else values["cache"]["memcached"]["image"]
+    place = named["registry"] or "docker.io/library"
+    return f"{place}/{named['repository']}:{named['tag'] or version}"
 
 
 def main():
@@ -22,13 +34,17 @@ def main():
     print("lab: starting two nodes", flush=True)
     cluster = Cluster(mark=mark)
     try:
-        names = [cluster.image(name) for name in IMAGES if name != "proxima" or pathlib.Path(BINARY).exists()]
+        for name in IMAGES:
+            own = cluster.image(name)
+            for node in cluster.nodes.values():
+                node.ctr("images", "tag", own, name_in_chart(name))
         bin = mark.folder / "bin"
         bin.mkdir()
         kubectl = bin / "kubectl"
         kubectl.write_text(f'#!/bin/sh\nexec {PROGRAM} kubectl "$@"\n')
         kubectl.chmod(0o755)
-        print(f"lab: kubectl get nodes; images, with imagePullPolicy: Never: {', '.join(names)}")
+        names = ", ".join(map(name_in_chart, IMAGES))
+        print(f"lab: kubectl and helm are here, and on the nodes the images {names}")
         print(f"lab: logs are in {mark.folder}; `exit` ends the lab and removes it", flush=True)
         paths = f"{bin}:{ROOT}/.cache:{os.environ['PATH']}"
         keys = {"PATH": paths, "KUBECONFIG": str(cluster.plane.kubeconfig)}

@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import tarfile
 
-from .. import image
+from .. import agent, image
 from ..proxy import BINARY, ROOT
 
 
@@ -79,7 +79,17 @@ def _proxima(folder):
     return _program(_stripped(folder), place), {"Entrypoint": [place], "User": "65532:65532"}
 
 
-KINDS = {"pause": _pause, "memcached": _memcached, "proxima": _proxima}
+def _redis(folder):
+    files = _program(shutil.which("redis-server"), "/usr/bin/redis-server")
+    return files, {"Entrypoint": ["/usr/bin/redis-server"], "User": "999:999"}
+
+
+def _agent(folder):
+    place = "/proxima-agent"
+    return _program(agent.program(), place), {"Entrypoint": [place]}
+
+
+KINDS = {"pause": _pause, "memcached": _memcached, "proxima": _proxima, "redis": _redis, "agent": _agent}
 
 
 class Image:

@@ -10,7 +10,7 @@ from .. import until
 from ..netns import ip
 from .control_plane import PROGRAM
 from .machine import Machine
-from .requirements import CNI, RUNC, RUNTIME
+from .requirements import CNI, PORTMAP, RUNC, RUNTIME
 
 MOST = 9
 """Nodes of a lab."""
@@ -140,6 +140,9 @@ class Node(Machine):
                 }
             ],
         }
+        if PORTMAP.exists():
+            ports = {"type": "portmap", "capabilities": {"portMappings": True}, "backend": "nftables"}
+            network["plugins"].append(ports)
         kubelet = {
             "apiVersion": "kubelet.config.k8s.io/v1beta1",
             "kind": "KubeletConfiguration",
@@ -192,12 +195,18 @@ class Node(Machine):
             copy.parent.mkdir(parents=True, exist_ok=True)
             copy.write_text(real.read_text())
             binds[copy] = real
+        # Where plugins of the runtime would be, which are installed below /opt.
+        layers = {"upperdir": self.folder / "opt", "workdir": self.folder / "opt-work"}
+        for folder in layers.values():
+            folder.mkdir(exist_ok=True)
+        opt = ",".join(["lowerdir=/opt", *(f"{name}={folder}" for name, folder in layers.items())])
         ready = self.folder / "mounted"
         ready.unlink(missing_ok=True)
         steps = [
             "mount --make-rprivate /",
             "mount --make-rshared /",
             *(f"mount --bind {source} {place}" for source, place in binds.items()),
+            f"mount -t overlay opt -o {opt} /opt",
             "echo 1 >/proc/sys/net/ipv4/ip_forward",
             "mount -t tmpfs run /run",
             f"touch {ready}",

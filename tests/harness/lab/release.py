@@ -36,10 +36,11 @@ def read(client, key):
 
 
 class Release:
-    """A release of the chart. A node that has the label `cache=no` has no pod of it."""
+    """A release of the chart, of whose proxies this is about the cache's, or those of another part. A node
+    that has the label `cache=no` has no pod of the cache."""
 
-    def __init__(self, lab, name="cache", port=11311):
-        self._lab, self.name, self._port = lab, name, port
+    def __init__(self, lab, name="cache", port=11311, part="cache"):
+        self._lab, self.name, self._port, self._part = lab, name, port, part
         self._file = lab.switch.folder / f"{name}.yaml"
         labels = {"pod-security.kubernetes.io/enforce": "privileged"}
         lab.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SPACE, "labels": labels}})
@@ -64,7 +65,8 @@ class Release:
         """Installs or upgrades, and waits for nothing but the hooks."""
         self._file.write_text(yaml.safe_dump({**self.values, **values}))
         self._helm("upgrade", "--install", self.name, CHART, f"--values={self._file}")
-        service = self._lab.get(f"/api/v1/namespaces/{SPACE}/services/{self.name}-proxima")
+        service = f"{self.name}-proxima" + (f"-{self._part}" if self._part != "cache" else "")
+        service = self._lab.get(f"/api/v1/namespaces/{SPACE}/services/{service}")
         self._address = f"{service['spec']['clusterIP']}:{self._port}"
 
     def uninstall(self):
@@ -79,7 +81,7 @@ class Release:
         return [pod for pod in pods if "deletionTimestamp" not in pod["metadata"]]
 
     def _selector(self):
-        return f"app.kubernetes.io/component=cache,app.kubernetes.io/instance={self.name}"
+        return f"app.kubernetes.io/component={self._part},app.kubernetes.io/instance={self.name}"
 
     def ready(self, count):
         return self._lab.ready(self._selector(), count, SPACE)

@@ -14,6 +14,8 @@ PACKAGES = pathlib.Path("/var/cache/proxima-agent-lab")
 RUNTIME = PACKAGES / "2.1/usr/bin"
 RUNC = PACKAGES / "bin/runc"
 CNI = PACKAGES / "net/cni"
+PORTMAP = CNI / "portmap"
+"""What gives pods ports of their node. Without it a lab has none."""
 
 _CONTROLLERS = {"freezer", "cpuset", "memory", "pids", "devices", "cpu", "cpuacct"}
 
