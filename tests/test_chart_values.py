@@ -282,6 +282,15 @@ def test_notes_say_the_address_the_fleet_and_the_label_of_the_namespace():
     assert "(Local)" in notes("local")
 
 
+def test_notes_say_what_two_nodes_want_and_where_the_token_is():
+    said = notes("defaults")
+    assert "If the cache has two nodes: set cache.fleet.witness.enabled" in said
+    assert "Secret cache-proxima-token" in said and "--token-file /etc/proxima/admin/token" in said
+    said = notes("witness")
+    assert "It must run on a node that has no pod of the cache" in said and "If the cache has two" not in said
+    assert "token" not in notes("no-token")
+
+
 def test_notes_warn_of_unknown_keys_at_the_root():
     assert "WARNING: the chart knows no value `database`" in notes("unknown-at-the-root")
 
