@@ -6,6 +6,9 @@
 # Options for the program that `run` and `bench` start: make run ARGS="--listen 0.0.0.0:11211"
 ARGS ?=
 
+# Nodes of the cluster that `lab` starts.
+NODES ?= 2
+
 # The example that `demo` shows.
 EXAMPLE ?= node-local-memcached
 
@@ -36,12 +39,12 @@ bench: ## measure side by side with the proxies that are installed, into bench/r
 demo: ## three nodes on this machine: local reads, writes to all, a fourth that joins; with EXAMPLE=fleet as a fleet, with EXAMPLE=auto-eject-pool beside twemproxy, with EXAMPLE=galera-causal beside HAProxy
 	@bash examples/$(EXAMPLE)/demo.sh
 
-lab: ## a shell with kubectl and helm beside a Kubernetes cluster of two nodes on this machine, which ends with it
+lab: ## a shell with kubectl and helm beside a Kubernetes cluster of NODES (2) nodes on this machine, which ends with it
 	@sh scripts/prepare.sh
 	@sh scripts/control-plane.sh
 	@sh scripts/helm.sh
 	@[ -n "$$PROXIMA_BIN" ] || sh scripts/build.sh --profile quick
-	@cd tests && ../.venv/bin/python -m harness.lab
+	@cd tests && NODES="$(NODES)" ../.venv/bin/python -m harness.lab
 
 image: ## write a container image into target/image, for docker load and all that reads OCI's form
 	@sh scripts/image.sh

@@ -31,8 +31,9 @@ def main():
         sys.exit(f"lab: {reason}")
     # A lab of the tests may run at the same time.
     mark = Mark("proxima-lab-shell")
-    print("lab: starting two nodes", flush=True)
-    cluster = Cluster(mark=mark)
+    count = int(os.environ["NODES"])
+    print(f"lab: starting {count} nodes", flush=True)
+    cluster = Cluster(count, mark)
     try:
         for name in IMAGES:
             own = cluster.image(name)
