@@ -78,6 +78,11 @@ class Node(Machine):
         self.start(
             "kube-proxy", "env", PATH, PROGRAM, "kube-proxy", f"--config={self.folder}/kube-proxy.yaml"
         )
+        # What connects to a Service before that waits for a minute, as the kernel remembers where it leads.
+        until(self._balances, f"the node has the rules of Services: {self.log('kube-proxy')}", every=0.05)
+
+    def _balances(self):
+        return "kube-proxy" in self.run("env", PATH, "nft", "list", "tables")
 
     def load(self, image):
         """Imports an image."""
