@@ -18,9 +18,8 @@ def waits_for(pod):
 
 @pytest.mark.skipif(not SOAK, reason="a second roll of the chart is part of `make soak`")
 def test_a_roll_stops_at_a_node_that_cannot_get_the_image_and_the_rest_serves(lab, release):
-    if len(lab.nodes) == 2:
-        # One of two nodes alone votes, and the other one does not go on without it.
-        lab.node_added()
+    # One of two nodes alone votes, and the other one does not go on without it.
+    lab.at_least(3)
     release.wait_until_coherent()
     without, *rest = sorted(lab.nodes)
     image = release.values["image"]

@@ -1,11 +1,15 @@
-"""The chart in a cluster: the certificates of its peers are renewed."""
+"""The chart in a cluster: the certificates of its peers are renewed, and their authority is exchanged."""
 
 import base64
+import json
+import re
 import subprocess
 
 import pytest
 
+from harness import SOAK, until
 from harness.lab.release import SPACE
+from harness.lab.witness import Witness
 
 # One process has the lab.
 pytestmark = [pytest.mark.alone, pytest.mark.timeout(300)]
@@ -21,6 +25,30 @@ def keys(lab):
     """The files of the Secret."""
     found = lab.get(f"/api/v1/namespaces/{SPACE}/secrets/{SECRET['metadata']['name']}")["data"]
     return {name: base64.b64decode(text) for name, text in found.items()}
+
+
+def run(lab, name, *words):
+    """The Job of the CronJob runs, with more words of its command."""
+    place = f"--namespace={SPACE}"
+    made = ["create", place, "job", name, "--from=cronjob/cache-proxima-renewal"]
+    job = json.loads(lab.kubectl(*made, "--dry-run=client", "--output=json"))
+    job["spec"]["template"]["spec"]["containers"][0]["args"] += words
+    lab.apply(job)
+    lab.kubectl("wait", place, f"job/{name}", "--for=condition=complete", "--timeout=50s")
+    return lab.kubectl("logs", place, f"job/{name}")
+
+
+def mounted(lab, pod):
+    """The files as the kubelet has written them."""
+    folder = f"/var/lib/kubelet/pods/{pod['metadata']['uid']}/volumes/kubernetes.io~secret/keys"
+    node = lab.nodes[pod["spec"]["nodeName"]]
+    return {name: node.run("cat", f"{folder}/{name}").encode() for name in ("ca.crt", "tls.crt", "tls.key")}
+
+
+def reloads(lab, pod):
+    """How often a proxy has taken changed files."""
+    text = lab.http(pod, 9150, "/metrics")[1]
+    return int(re.search(r"^proxima_tls_certificate_reloads_total (\d+)", text, re.MULTILINE)[1])
 
 
 def openssl(folder, *words):
@@ -46,9 +74,7 @@ def test_a_certificate_that_ends_soon_is_renewed_by_the_cron_job(lab, release, t
     soon = shortened(tmp_path)
     lab.apply({**SECRET, "data": {"tls.crt": base64.b64encode(soon).decode()}})
     assert keys(lab)["tls.crt"] == soon
-    place = f"--namespace={SPACE}"
-    lab.kubectl("create", place, "job", "renewal-now", "--from=cronjob/cache-proxima-renewal")
-    lab.kubectl("wait", place, "job/renewal-now", "--for=condition=complete", "--timeout=50s")
+    run(lab, "renewal-now")
     after = keys(lab)
     assert after["ca.crt"] == before["ca.crt"]
     assert after["tls.crt"] not in (soon, before["tls.crt"])
@@ -56,4 +82,37 @@ def test_a_certificate_that_ends_soon_is_renewed_by_the_cron_job(lab, release, t
     # The command fails if the certificate ends before that.
     openssl(tmp_path, "x509", "-in", "renewed.crt", "-noout", "-checkend", str(80 * 86400))
     openssl(tmp_path, "verify", "-CAfile", "ca.crt", "renewed.crt")
+    release.wait_until_coherent()
+
+
+def test_the_authority_is_exchanged_without_an_error_or_a_stale_read(lab, release):
+    lab.at_least(3)
+    release.wait_until_coherent()
+    first = keys(lab)
+    with Witness(release, sorted(lab.nodes)) as witness:
+        for number, step in enumerate(("is trusted beside", "has signed", "is not trusted any more")):
+            pods = release.ready(len(lab.nodes))
+            before = [reloads(lab, pod) for pod in pods]
+            assert step in run(lab, f"rotation-{number}", "--rotate")
+            secret = keys(lab)
+
+            def follow():
+                """Whether each proxy uses what its kubelet has written, and that is what the Secret has."""
+                files = [mounted(lab, pod) for pod in pods]
+                return all(each.items() <= secret.items() for each in files) and all(
+                    reloads(lab, pod) > count for pod, count in zip(pods, before, strict=True)
+                )
+
+            until(follow, f"the new authority {step}", every=0.2)
+            if SOAK or step == "is not trusted any more":
+                # A proxy that begins makes all of its connections anew.
+                lab.delete_pod(pods[number])
+                until(lambda: release.has_other(pods[number]), "there is another pod", every=0.1)
+                release.ready(len(lab.nodes))
+            witness.more()
+    print(witness)
+    last = keys(lab)
+    assert all(last[name] != first[name] for name in ("ca.crt", "ca.key", "tls.crt", "tls.key"))
+    assert witness.wrong == []
+    assert witness.errors == []
     release.wait_until_coherent()

@@ -1,29 +1,47 @@
-"""The chart in a cluster: pods are replaced, and clients notice nothing."""
+"""The chart in a cluster: an upgrade to another image, and back, which clients do not notice."""
 
 import pytest
 
-from harness import until
+from harness import SOAK
+from harness.lab.release import Release, image
 from harness.lab.witness import Witness
 
 # One process has the lab.
-pytestmark = [pytest.mark.alone, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.alone, pytest.mark.timeout(600)]
+
+TURNS = ["proxima-before", "proxima"] if SOAK else ["proxima-before"]
+"""The images of upgrades, one after the other."""
 
 
-def test_a_roll_of_all_pods_is_no_error_and_no_stale_read(lab, release):
-    if len(lab.nodes) == 2:
-        # One of two nodes alone votes, and the other one is not ready without it.
-        lab.node_added()
+def test_an_upgrade_of_a_fleet_is_no_error_and_no_stale_read(lab, release):
+    # One of two nodes alone votes, and the other one is not ready without it.
+    lab.at_least(3)
     release.wait_until_coherent()
-    before = {pod["metadata"]["uid"] for pod in release.ready(len(lab.nodes))}
     with Witness(release, sorted(lab.nodes)) as witness:
-        release.install(proxy={"pod": {"annotations": {"turn": "2"}}})
+        for turn in TURNS:
+            with release.replaced():
+                release.install(image=image(lab, turn))
+            witness.more()
+    print(witness)
+    assert witness.wrong == []
+    assert witness.errors == []
 
-        def replaced():
-            pods = release.pods()
-            return len(pods) == len(lab.nodes) and not before & {pod["metadata"]["uid"] for pod in pods}
 
-        until(replaced, "all pods are others", every=0.1)
-        release.ready(len(lab.nodes))
-        witness.more()
+@pytest.mark.skipif(not SOAK, reason="a second release is part of `make soak`")
+def test_an_upgrade_of_copies_is_no_error_and_no_stale_read(lab):
+    lab.at_least(3)
+    copies = Release(lab, "copies", port=11313)
+    copies.values["cache"]["mode"] = "copies"
+    copies.install()
+    copies.wait_until_coherent()
+    with Witness(copies, sorted(lab.nodes)) as witness:
+        for turn in TURNS:
+            # The servers roll at the same time as the proxies, and apart from them.
+            copies.values["cache"]["memcached"]["pod"] = {"annotations": {"turn": turn}}
+            with copies.replaced():
+                copies.install(image=image(lab, turn))
+            witness.more()
+    print(witness)
+    copies.uninstall()
     assert witness.wrong == []
     assert witness.errors == []

@@ -55,6 +55,12 @@ class Cgroup:
                 found += map(int, (group / "cgroup.procs").read_text().split())
         return found
 
+    def memory_of(self, process):
+        """The folder by which the memory of a process of the group, and of what shares its container, is
+        limited."""
+        groups = self._groups(self._roots["memory"] / self.name)
+        return next(each for each in groups if str(process) in (each / "cgroup.procs").read_text().split())
+
     def _freeze(self, state):
         for group in self._groups(self._freezer):
             (group / "freezer.state").write_text(state)

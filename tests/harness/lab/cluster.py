@@ -98,6 +98,11 @@ class Cluster(Objects):
         self.wait_for_nodes()
         return node
 
+    def at_least(self, count):
+        """Adds nodes until there are so many."""
+        while len(self.nodes) < count:
+            self.node_added()
+
     def kill_node(self, node):
         """What a power failure does to a node. `boot` starts it again."""
         self.nodes[node].kill()

@@ -13,6 +13,9 @@ import tarfile
 from .. import agent, image
 from ..proxy import BINARY, ROOT
 
+BEFORE = os.environ.get("PROXIMA_BEFORE", BINARY)
+"""The program of the release before. Where none is named, it is the same program in another image."""
+
 
 def libraries(program):
     """The libraries of a program and its loader; none if it is linked statically."""
@@ -67,16 +70,16 @@ def _memcached(folder):
     return files, {"Entrypoint": ["/usr/bin/memcached"], "User": "11211:11211"}
 
 
-def _stripped(folder):
+def _stripped(folder, program=BINARY):
     """The program without what only a debugger reads, which would be most of the image."""
     stripped = folder / "proxima"
-    subprocess.run(["strip", "-o", stripped, BINARY], check=True)
+    subprocess.run(["strip", "-o", stripped, program], check=True)
     return stripped
 
 
-def _proxima(folder):
+def _proxima(folder, program=BINARY):
     place = "/usr/local/bin/proxima"
-    return _program(_stripped(folder), place), {"Entrypoint": [place], "User": "65532:65532"}
+    return _program(_stripped(folder, program), place), {"Entrypoint": [place], "User": "65532:65532"}
 
 
 def _redis(folder):
@@ -89,7 +92,18 @@ def _agent(folder):
     return _program(agent.program(), place), {"Entrypoint": [place]}
 
 
-KINDS = {"pause": _pause, "memcached": _memcached, "proxima": _proxima, "redis": _redis, "agent": _agent}
+def _before(folder):
+    return _proxima(folder, BEFORE)
+
+
+KINDS = {
+    "pause": _pause,
+    "memcached": _memcached,
+    "proxima": _proxima,
+    "proxima-before": _before,
+    "redis": _redis,
+    "agent": _agent,
+}
 
 
 class Image:

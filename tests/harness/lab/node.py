@@ -63,7 +63,15 @@ class Node(Machine):
         self.start("containerd", "env", PATH, "containerd", "--config", self.folder / "containerd.toml")
         for image in images:
             self.load(image)
+        self._begin_kubelet()
         self.start(
+            "kube-proxy", "env", PATH, PROGRAM, "kube-proxy", f"--config={self.folder}/kube-proxy.yaml"
+        )
+        # What connects to a Service before that waits for a minute, as the kernel remembers where it leads.
+        until(self._balances, f"the node has the rules of Services: {self.log('kube-proxy')}", every=0.05)
+
+    def _begin_kubelet(self):
+        self._kubelet = self.start(
             "kubelet",
             "env",
             PATH,
@@ -75,14 +83,15 @@ class Node(Machine):
             f"--node-ip={self.address}",
             f"--node-labels=topology.kubernetes.io/zone={self.zone}",
         )
-        self.start(
-            "kube-proxy", "env", PATH, PROGRAM, "kube-proxy", f"--config={self.folder}/kube-proxy.yaml"
-        )
-        # What connects to a Service before that waits for a minute, as the kernel remembers where it leads.
-        until(self._balances, f"the node has the rules of Services: {self.log('kube-proxy')}", every=0.05)
 
     def _balances(self):
         return "kube-proxy" in self.run("env", PATH, "nft", "list", "tables")
+
+    def restart_kubelet(self):
+        """A kubelet registers its node when it starts, and at no other time."""
+        self._kubelet.kill()
+        self._kubelet.wait()
+        self._begin_kubelet()
 
     def load(self, image):
         """Imports an image."""
@@ -156,6 +165,10 @@ class Node(Machine):
             "cgroupDriver": "cgroupfs",
             "cgroupRoot": f"/{self.cgroup.name}",
             "clusterDNS": [self._switch.address],
+            # A container that ends again and again is started again soon, and a file of a Secret or ConfigMap
+            # follows within seconds. By default both take minutes.
+            "crashLoopBackOff": {"maxContainerRestartPeriod": "1s"},
+            "syncFrequency": "3s",
             "clusterDomain": "cluster.local",
             "containerRuntimeEndpoint": f"unix://{SOCKET}",
             "enforceNodeAllocatable": [],

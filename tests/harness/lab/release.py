@@ -21,9 +21,14 @@ def image(lab, name):
     return {"registry": registry, "repository": repository, "tag": tag, "pullPolicy": "Never"}
 
 
-def stored(client, key, value):
+def store(client, key, value):
+    """The answer to a write."""
     client.send(b"set %b 0 0 %d\r\n%b\r\n" % (key, len(value), value))
-    return client.until(b"\r\n") == b"STORED\r\n"
+    return client.until(b"\r\n")
+
+
+def stored(client, key, value):
+    return store(client, key, value) == b"STORED\r\n"
 
 
 def read(client, key):
@@ -85,6 +90,31 @@ class Release:
 
     def ready(self, count):
         return self._lab.ready(self._selector(), count, SPACE)
+
+    def pod(self, node):
+        """The pod of a node."""
+        [found] = [pod for pod in self.pods() if pod["spec"]["nodeName"] == node]
+        return found
+
+    def has_other(self, pod):
+        """Whether the place of a pod has another one."""
+        node, uid = pod["spec"]["nodeName"], pod["metadata"]["uid"]
+        return any(
+            each["spec"]["nodeName"] == node and each["metadata"]["uid"] != uid for each in self.pods()
+        )
+
+    @contextlib.contextmanager
+    def replaced(self):
+        """Waits, at its end, until all pods are others than at its beginning, and ready."""
+        before = {pod["metadata"]["uid"] for pod in self.ready(len(self._lab.nodes))}
+        yield
+
+        def others():
+            now = [pod["metadata"]["uid"] for pod in self.pods()]
+            return len(now) == len(self._lab.nodes) and not before & set(now)
+
+        until(others, "all pods are others", every=0.1, longest=200)
+        self.ready(len(self._lab.nodes))
 
     def gone(self, node):
         """Waits until no pod is on a node."""

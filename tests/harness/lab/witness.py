@@ -1,23 +1,32 @@
 """Clients that judge what a release serves."""
 
+import collections
+import datetime
 import threading
 import time
 
 from .. import until
 from ..raw import Closed
-from .release import read, stored
+from .release import read, store
 
 REQUESTS = 20
 """Turns of a client on one connection."""
 
+ENDED = ("ConnectionRefusedError", "ConnectionResetError", "BrokenPipeError")
+"""What a client sees of a proxy that is not there. Nobody answers with an error or does not answer."""
+
+
+WITHOUT_LEASE = "SERVER_ERROR this proxy has no lease"
+
 
 class Witness:
     """A client on each node that writes and reads, through the address of the Service: what it reads is never
-    older than what any of them was told is stored. A connection may end between two requests."""
+    older than what any of them was told is stored. A connection may end between two requests. Writes that a
+    proxy without a lease has refused are in `refused`, all other errors in `errors`."""
 
     def __init__(self, release, nodes):
         self._release, self._ended = release, threading.Event()
-        self.wrong, self.errors, self.done = [], [], 0
+        self.wrong, self.errors, self.refused, self.done, self.slowest = [], [], [], 0, 0.0
         self._stored = {}
         self._lock = threading.Lock()
         self._threads = [threading.Thread(target=self._run, args=(node,), daemon=True) for node in nodes]
@@ -33,9 +42,18 @@ class Witness:
         for thread in self._threads:
             thread.join()
 
+    def __str__(self):
+        kinds = collections.Counter(f"{node}: {error[:90]}" for node, error, _ in self.errors)
+        counts = f"stale {len(self.wrong)}, refused without a lease {self.refused}, errors {dict(kinds)}"
+        return f"{self.done} turns, slowest {self.slowest:.2f} s, {counts}"
+
     def more(self, count=200):
         goal = self.done + count
         until(lambda: self.done >= goal or self.wrong, "they go on")
+
+    def answered(self):
+        """Errors but those of connections that are refused or end."""
+        return [each for each in self.errors if not each[1].startswith(ENDED)]
 
     def _run(self, node):
         turn = 0
@@ -49,16 +67,22 @@ class Witness:
             except Closed as closed:
                 # Between two requests it is no error.
                 if closed.args[0]:
-                    self.errors.append((node, str(closed)))
+                    self._failed(node, str(closed))
             except (OSError, AssertionError) as error:
-                self.errors.append((node, repr(error)))
+                self._failed(node, repr(error))
                 time.sleep(0.05)
 
+    def _failed(self, node, error):
+        now = datetime.datetime.now(datetime.UTC)
+        failures = self.refused if WITHOUT_LEASE in error else self.errors
+        failures.append((node, error, f"{now:%H:%M:%S.%f}"))
+
     def _step(self, client, node, turn):
-        key = b"of-" + node.encode()
-        if stored(client, key, b"%d" % turn):
-            with self._lock:
-                self._stored[key] = turn
+        key, begun = b"of-" + node.encode(), time.monotonic()
+        answer = store(client, key, b"%d" % turn)
+        assert answer == b"STORED\r\n", answer
+        with self._lock:
+            self._stored[key] = turn
         for other in list(self._stored):
             with self._lock:
                 least = self._stored[other]
@@ -66,4 +90,5 @@ class Witness:
             if found is not None and int(found) < least:
                 self.wrong.append((node, other, int(found), least))
         self.done += 1
+        self.slowest = max(self.slowest, time.monotonic() - begun)
         time.sleep(0.002)
