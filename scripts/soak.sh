@@ -27,6 +27,8 @@ PROXIMA_SOAK=1 .venv/bin/python -m pytest --every-back-end tests/test_nutcracker
 echo "soak: random faults of a fleet, of its network and its disks, and fifty peers on one host"
 PROXIMA_SOAK=1 .venv/bin/python -m pytest --every-back-end tests/test_fleet_faults.py tests/test_fleet_net.py \
     tests/test_fleet_disk.py tests/test_fleet_many.py
+echo "soak: the chart in a cluster, an hour of it without the API server, and a hundred changes of pods"
+PROXIMA_SOAK=1 .venv/bin/python -m pytest --every-back-end tests/test_chart_*.py tests/test_kubernetes_nodes.py
 echo "soak: the demo of stale reads, with a cluster of its own"
 PROXIMA_SOAK=1 .venv/bin/python -m pytest tests/test_galera_causal.py
 echo "soak: an hour of histories of the near cache"

@@ -1,8 +1,10 @@
 """A node of the lab: a machine with mounts of its own, a container runtime, a kubelet and a kube-proxy."""
 
 import json
+import os
 import pathlib
 import shutil
+import time
 
 import yaml
 
@@ -234,6 +236,12 @@ class Node(Machine):
         keeper = self.start("mounts", *unshare)
         until(ready.exists, f"the node has its mounts: {self.log('mounts')}")
         self._spaces.append(f"--mount=/proc/{keeper.pid}/ns/mnt")
+
+
+def age(process):
+    """The seconds since a process began."""
+    stat = pathlib.Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()
+    return time.clock_gettime(time.CLOCK_BOOTTIME) - int(stat[19]) / os.sysconf("SC_CLK_TCK")
 
 
 def _program(process):

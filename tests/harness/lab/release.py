@@ -122,7 +122,8 @@ class Release:
         def found():
             return any(pod["spec"]["nodeName"] == node for pod in self._lab.pods(self._selector(), SPACE))
 
-        until(lambda: not found(), f"no pod is on {node}", every=0.1)
+        # A controller looks for pods of nodes that are gone after a minute.
+        until(lambda: not found(), f"no pod is on {node}", every=0.1, longest=150)
 
     def statuses(self):
         """What each proxy says of its fleet."""

@@ -15,14 +15,14 @@ REQUESTS = 20
 ENDED = ("ConnectionRefusedError", "ConnectionResetError", "BrokenPipeError")
 """What a client sees of a proxy that is not there. Nobody answers with an error or does not answer."""
 
-
-WITHOUT_LEASE = "SERVER_ERROR this proxy has no lease"
+WITHOUT_LEASE = ("SERVER_ERROR this proxy has no lease", "SERVER_ERROR this proxy was removed from its fleet")
+"""How a proxy without a lease refuses a write."""
 
 
 class Witness:
     """A client on each node that writes and reads, through the address of the Service: what it reads is never
     older than what any of them was told is stored. A connection may end between two requests. Writes that a
-    proxy without a lease has refused are in `refused`, all other errors in `errors`."""
+    proxy has refused because it had no lease are in `refused`, all other errors in `errors`."""
 
     def __init__(self, release, nodes):
         self._release, self._ended = release, threading.Event()
@@ -43,9 +43,9 @@ class Witness:
             thread.join()
 
     def __str__(self):
-        kinds = collections.Counter(f"{node}: {error[:90]}" for node, error, _ in self.errors)
-        counts = f"stale {len(self.wrong)}, refused without a lease {self.refused}, errors {dict(kinds)}"
-        return f"{self.done} turns, slowest {self.slowest:.2f} s, {counts}"
+        kinds = collections.Counter(f"{node}: {error[:110]}" for node, error, _ in self.errors + self.refused)
+        seen = f"{self.done} turns, slowest {self.slowest:.2f} s, stale {len(self.wrong)}"
+        return f"{seen}, errors {dict(kinds)}"
 
     def more(self, count=200):
         goal = self.done + count
@@ -74,13 +74,13 @@ class Witness:
 
     def _failed(self, node, error):
         now = datetime.datetime.now(datetime.UTC)
-        failures = self.refused if WITHOUT_LEASE in error else self.errors
+        failures = self.refused if any(text in error for text in WITHOUT_LEASE) else self.errors
         failures.append((node, error, f"{now:%H:%M:%S.%f}"))
 
     def _step(self, client, node, turn):
         key, begun = b"of-" + node.encode(), time.monotonic()
         answer = store(client, key, b"%d" % turn)
-        assert answer == b"STORED\r\n", answer
+        assert answer == b"STORED\r\n", b"a write: " + answer
         with self._lock:
             self._stored[key] = turn
         for other in list(self._stored):
