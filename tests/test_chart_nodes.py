@@ -75,7 +75,7 @@ def test_a_node_that_was_deleted_joins_again(lab, release):
         release.gone(left)
         print(f"node deleted → its pod is gone: {time.monotonic() - begun:.1f} s")
         witness.more()
-        lab.nodes[left].restart_kubelet()
+        lab.nodes[left].join_again()
         lab.wait_for_nodes()
         release.wait_until_coherent()
         witness.more()

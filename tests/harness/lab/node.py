@@ -65,14 +65,9 @@ class Node(Machine):
         self.start("containerd", "env", PATH, "containerd", "--config", self.folder / "containerd.toml")
         for image in images:
             self.load(image)
-        self._begin_kubelet()
-        self.start(
-            "kube-proxy", "env", PATH, PROGRAM, "kube-proxy", f"--config={self.folder}/kube-proxy.yaml"
-        )
-        # What connects to a Service before that waits for a minute, as the kernel remembers where it leads.
-        until(self._balances, f"the node has the rules of Services: {self.log('kube-proxy')}", every=0.05)
+        self._begin_agents()
 
-    def _begin_kubelet(self):
+    def _begin_agents(self):
         self._kubelet = self.start(
             "kubelet",
             "env",
@@ -86,14 +81,22 @@ class Node(Machine):
             f"--node-labels=topology.kubernetes.io/zone={self.zone}",
         )
 
+        self._kube_proxy = self.start(
+            "kube-proxy", "env", PATH, PROGRAM, "kube-proxy", f"--config={self.folder}/kube-proxy.yaml"
+        )
+        # What connects to a Service before that waits for a minute, as the kernel remembers where it leads.
+        until(self._balances, f"the node has the rules of Services: {self.log('kube-proxy')}", every=0.05)
+
     def _balances(self):
         return "kube-proxy" in self.run("env", PATH, "nft", "list", "tables")
 
-    def restart_kubelet(self):
-        """A kubelet registers its node when it starts, and at no other time."""
-        self._kubelet.kill()
-        self._kubelet.wait()
-        self._begin_kubelet()
+    def join_again(self):
+        """Its kubelet and its kube-proxy start anew: that of a node which was deleted registers it at its
+        start alone, and this one has ended."""
+        for agent in (self._kubelet, self._kube_proxy):
+            agent.kill()
+            agent.wait()
+        self._begin_agents()
 
     def load(self, image):
         """Imports an image."""
