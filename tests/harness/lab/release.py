@@ -129,6 +129,11 @@ class Release:
         """What each proxy says of its fleet."""
         return [json.loads(self._lab.http(pod, 9150, "/fleet")[1]) for pod in self.pods()]
 
+    def votes(self):
+        """Whether all voters are pods that are there."""
+        there = {f"{pod['status']['podIP']}:11400" for pod in self.pods()}
+        return all(set(status["voters"].values()) <= there for status in self.statuses())
+
     def fleet(self):
         """The fleet that the Lease names."""
         path = f"/apis/coordination.k8s.io/v1/namespaces/{SPACE}/leases/{self.name}-proxima-fleet"
