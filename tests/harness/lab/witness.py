@@ -15,6 +15,9 @@ REQUESTS = 20
 ENDED = ("ConnectionRefusedError", "ConnectionResetError", "BrokenPipeError")
 """What a client sees of a proxy that is not there. Nobody answers with an error or does not answer."""
 
+OF_SERVER = "SERVER_ERROR unix:/run/memcached/memcached.sock: "
+"""Begins the answer to a request that is under way to a server when that dies."""
+
 WITHOUT_LEASE = ("SERVER_ERROR this proxy has no lease", "SERVER_ERROR this proxy was removed from its fleet")
 """How a proxy without a lease refuses a write."""
 
@@ -51,9 +54,10 @@ class Witness:
         goal = self.done + count
         until(lambda: self.done >= goal or self.wrong, "they go on")
 
-    def answered(self):
-        """Errors but those of connections that are refused or end."""
-        return [each for each in self.errors if not each[1].startswith(ENDED)]
+    def answered(self, but=None):
+        """Errors but those of connections that are refused or end, and those with this text."""
+        answered = [each for each in self.errors if not each[1].startswith(ENDED)]
+        return [each for each in answered if but is None or but not in each[1]]
 
     def _run(self, node):
         turn = 0
