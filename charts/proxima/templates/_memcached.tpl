@@ -32,6 +32,10 @@
     tcpSocket: {port: memcached}
     periodSeconds: 5
     failureThreshold: 3
+  # It serves until the proxies have heard that it ends, and send nothing there any more.
+  lifecycle:
+    preStop:
+      sleep: {seconds: 3}
   {{- end }}
   resources:
     {{- include "proxima.resources" (list $memcached.resources $memory $size "cache.memcached") | nindent 4 }}
