@@ -24,6 +24,7 @@ def test_an_upgrade_of_a_fleet_is_no_error_and_no_stale_read(lab, release):
             witness.more()
     print(witness)
     assert witness.wrong == []
+    # Writes in `witness.refused` came when the peer went that led the voters (docs/failure-modes.md).
     assert witness.errors == []
 
 
