@@ -1,5 +1,8 @@
 """Voters of a fleet are restarted, lost and replaced: the fleet stays the same, or says what is missing."""
 
+import shutil
+import time
+
 import pytest
 
 from harness import ports, until
@@ -77,6 +80,27 @@ def test_dead_voter_is_replaced_by_another_peer_that_then_bears_the_loss_of_a_se
     second.start()
     nodes.until_settled()
     write_and_read(nodes.nodes, "all")
+
+
+def test_voter_whose_directory_is_lost_is_replaced_by_its_successor_at_once(fleet):
+    """Nobody has to lead for half a minute, as nobody does while all are restarted in turn."""
+    nodes = fleet(fleet=SHORT)
+    nodes.until_settled()
+    until(lambda: len(nodes[0].status()["voters"]) == 3, "three vote")
+    node = nodes[2]
+    before = set(nodes[0].status()["voters"])
+    node.proxy.kill()
+    shutil.rmtree(node.dir)
+    node.start()
+    nodes.until_settled()
+    begun = time.monotonic()
+    until(lambda: set(nodes[0].status()["voters"]) == before, "it votes in the place of the former one")
+    # A voter that may come back keeps its place for 30 s.
+    assert time.monotonic() - begun < 20
+    nodes[1].proxy.kill()
+    write_and_read([nodes[0], node], "without the second")
+    nodes[1].start()
+    nodes.until_settled()
 
 
 def test_leader_that_reaches_no_voter_gives_way_to_one_that_reaches_it(io, folder, cleanup):

@@ -143,6 +143,15 @@ impl Leadership {
         lease + lease / 100 + 20_000
     }
 
+    /// Has every peer of this view been heard since this time?
+    pub fn has_heard_all(&self, view: &View, since: u64) -> bool {
+        let is_heard = |peer: &Peer| {
+            let state = self.states.get(&peer.name);
+            state.is_some_and(|state| state.stay == peer.stay && state.last >= since)
+        };
+        view.peers.iter().all(is_heard)
+    }
+
     /// A heartbeat has come. Returns whether a lease may be granted to it after the next proof of leadership.
     pub fn heartbeat(&mut self, now: u64, view: &View, beat: &Heartbeat) -> bool {
         let Some(peer) = view.named(&beat.name).filter(|peer| peer.stay == beat.stay) else {

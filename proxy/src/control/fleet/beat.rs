@@ -15,6 +15,7 @@ use super::{
     lease_end::LeaseEnd,
     message::{Message, Reply},
     micros, now,
+    raft::Consensus,
 };
 use crate::{
     config::schema::Role,
@@ -27,6 +28,10 @@ const LATE: Duration = Duration::from_millis(400);
 const JOIN: Duration = Duration::from_millis(150);
 /// Time for the workers to install the view without this proxy.
 const LEFT: Duration = Duration::from_secs(1);
+/// Time for all others to renew their leases once more, when the leader says goodbye.
+const RENEWED: Duration = Duration::from_millis(300);
+/// Interval between two looks whether they have.
+const LOOK: Duration = Duration::from_millis(2);
 /// Time for the answer to a goodbye.
 const ANSWER: Duration = Duration::from_millis(500);
 /// Time for a goodbye, with all attempts.
@@ -205,9 +210,15 @@ impl Fleet {
             let (name, stay) = (me.name, me.stay);
             let done = match (self.node.leads(), self.leader_address()) {
                 // Without a majority of the voters a proposal waits for ever.
-                (Some(_), _) => timeout(ANSWER, self.remove(&name, stay, Cause::Goodbye))
-                    .await
-                    .unwrap_or(false),
+                (Some(term), _) => {
+                    let begun = now();
+                    let removed = timeout(ANSWER, self.remove(&name, stay, Cause::Goodbye)).await;
+                    let is_removed = removed.unwrap_or(false);
+                    if is_removed {
+                        self.renew_all(term, begun).await;
+                    }
+                    is_removed
+                }
                 (None, Some(leader)) => {
                     let message = Message::Goodbye { name, stay };
                     matches!(self.links.ask(leader, message, ANSWER).await, Ok(Reply::Done))
@@ -225,5 +236,19 @@ impl Fleet {
         }
         let _ = timeout(LEFT, self.left.notified()).await;
         self.node.end().await;
+    }
+
+    /// Waits until all others have a lease that was granted since this time by this leader, which is about to go:
+    /// theirs have to last until the next one leads.
+    async fn renew_all(&self, term: u64, since: u64) {
+        let end = Instant::now() + RENEWED;
+        let committed = self.node.committed();
+        while self.node.leads() == Some(term) && Instant::now() < end {
+            let view = committed.borrow().view.clone();
+            if self.with_leadership(term, |leadership| leadership.has_heard_all(&view, since)) {
+                return;
+            }
+            sleep(LOOK).await;
+        }
     }
 }

@@ -276,6 +276,10 @@ impl Fleet {
     }
 
     async fn initialize(&self, voters: Vec<Voter>) {
+        // One that votes no more has said why, and begins nothing before it is started again.
+        if self.node.stopped().is_some() {
+            return;
+        }
         let nodes: BTreeMap<u64, BasicNode> = voters
             .iter()
             .map(|voter| (voter.node, BasicNode::new(voter.address)))

@@ -155,9 +155,19 @@ impl Fleet {
     pub(super) async fn lead(self: Arc<Self>) {
         let mut looked_at_voters = Instant::now();
         let mut away: HashMap<u64, Instant> = HashMap::new();
-        let (mut told, mut applied) = (None, None);
+        let (mut told, mut applied, mut follows) = (None, None, None);
         loop {
             sleep(LOOK).await;
+            let looks_at_voters = looked_at_voters.elapsed() > VOTERS;
+            if looks_at_voters {
+                looked_at_voters = Instant::now();
+                // Whoever leads next knows as well for how long they are away.
+                self.note_away(&mut away);
+            }
+            let (leader, _) = self.node.leader();
+            if leader.is_some() && std::mem::replace(&mut follows, leader) != leader {
+                self.beat_now.notify_one();
+            }
             if let Some(why) = self.node.stopped()
                 && told.is_none()
                 && !guard(&self.mine).leaves
@@ -206,9 +216,8 @@ impl Fleet {
                     }
                 }
             }
-            if looked_at_voters.elapsed() > VOTERS {
-                looked_at_voters = Instant::now();
-                self.choose_voters(&mut away).await;
+            if looks_at_voters {
+                self.choose_voters(&away).await;
             }
         }
     }
@@ -279,19 +288,18 @@ impl Fleet {
         names
     }
 
-    /// Replaces voters that are lost, and follows those that are elsewhere now.
-    async fn choose_voters(&self, away: &mut HashMap<u64, Instant>) {
-        let now: Vec<Voter> = self
-            .node
-            .voters()
-            .iter()
-            .filter_map(|(node, at)| {
-                Some(Voter {
-                    node: *node,
-                    address: at.addr.parse().ok()?,
-                })
+    fn own_voters(&self) -> Vec<Voter> {
+        let voter = |(node, at): (&u64, &BasicNode)| {
+            Some(Voter {
+                node: *node,
+                address: at.addr.parse().ok()?,
             })
-            .collect();
+        };
+        self.node.voters().iter().filter_map(voter).collect()
+    }
+
+    /// The peers of this fleet that answer, as ones that could vote.
+    fn present_voters(&self) -> Vec<Present> {
         let ours = self.who.facts().fleet;
         let mut present: Vec<Present> = self.book.pick(|address, entry, who| {
             (entry.is_fresh() && who.fleet == ours).then(|| Present {
@@ -302,8 +310,14 @@ impl Fleet {
             })
         });
         present.push(self.as_voter());
-        away.retain(|node, _| now.iter().any(|voter| voter.node == *node));
-        for voter in &now {
+        present
+    }
+
+    /// Notes since when each voter is away.
+    fn note_away(&self, away: &mut HashMap<u64, Instant>) {
+        let (voters, present) = (self.own_voters(), self.present_voters());
+        away.retain(|node, _| voters.iter().any(|voter| voter.node == *node));
+        for voter in &voters {
             match present.iter().any(|one| one.node == voter.node) {
                 true => drop(away.remove(&voter.node)),
                 false => {
@@ -311,11 +325,18 @@ impl Fleet {
                 }
             }
         }
-        let lost: Vec<u64> = away
-            .iter()
-            .filter(|(_, since)| since.elapsed() > LOST)
-            .map(|(node, _)| *node)
-            .collect();
+    }
+
+    /// Replaces voters that are lost, and follows those that are elsewhere now. A voter is lost that is away for
+    /// long, or has another node in its place: its directory is gone.
+    async fn choose_voters(&self, away: &HashMap<u64, Instant>) {
+        let (now, present) = (self.own_voters(), self.present_voters());
+        let is_lost = |voter: &&Voter| {
+            let since = away.get(&voter.node);
+            let has_follower = || present.iter().any(|one| one.address == voter.address);
+            since.is_some_and(|since| since.elapsed() > LOST || has_follower())
+        };
+        let lost: Vec<u64> = now.iter().filter(is_lost).map(|voter| voter.node).collect();
         let chosen = choose(&now, &present, &lost, self.config.voters.as_deref());
         if chosen.is_empty() || chosen == now {
             return;

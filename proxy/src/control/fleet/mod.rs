@@ -319,10 +319,34 @@ impl Fleet {
             if is_newer {
                 let peers = roster.view.peers.len();
                 tracing::info!(view = roster.view.number, peers, why = roster.why, "fleet: view");
+                self.note_goodbyes(known, roster);
                 known.clone_from(roster);
             }
             is_newer
         });
+    }
+
+    /// Peers have left. If one of them is the leader, the next one comes as soon as may be, and leases have to last
+    /// until then: they are renewed once more at once.
+    fn note_goodbyes(&self, before: &Roster, after: &Roster) {
+        let stays = |identity: u128| after.view.peers.iter().any(|peer| peer.identity == identity);
+        let mut left = before
+            .view
+            .peers
+            .iter()
+            .map(|peer| peer.identity)
+            .filter(|identity| !stays(*identity))
+            .peekable();
+        if left.peek().is_some() {
+            self.beat_now.notify_one();
+        }
+        let (leader, _) = self.node.leader();
+        if let Some(leader) = left
+            .map(|identity| identity as u64)
+            .find(|node| Some(*node) == leader)
+        {
+            self.node.hear_goodbye(leader);
+        }
     }
 
     /// The roster has changed. A proxy that does not know the one before asks for the whole at once.

@@ -35,6 +35,8 @@ const LOOK: Duration = Duration::from_millis(10);
 pub(super) const GUARD: u32 = 6;
 /// The first voter stands so many heartbeats later.
 pub(super) const FIRST: u32 = 3;
+/// The same where the leader has said that it goes, so that all wait for the first of them.
+const FIRST_BEHIND_GOODBYE: f64 = 0.5;
 /// Heartbeats in which the others have to say whether they hear a leader.
 const ANSWER: u32 = 6;
 
@@ -47,6 +49,8 @@ pub(super) struct Election {
     quiet: AtomicU64,
     /// This node was elected, and no majority answers it.
     alone: AtomicBool,
+    /// The number of the leader that has said that it goes; 0: none has.
+    goes: AtomicU64,
     heartbeat: Duration,
 }
 
@@ -58,6 +62,7 @@ impl Election {
             leader: AtomicU64::new(0),
             quiet: AtomicU64::new(0),
             alone: AtomicBool::new(false),
+            goes: AtomicU64::new(0),
             heartbeat,
         }
     }
@@ -93,13 +98,18 @@ impl Election {
         at != 0 && self.since(at) < self.heartbeat * GUARD
     }
 
-    /// How long nobody is heard before this node stands. `has_led`: there was a leader. `place`: how many
+    /// How long nobody is heard before this node stands. `leader`: who has led until now. `place`: how many
     /// voters stand before this one. `drawn`: a part of half a heartbeat, so that an order in which nobody
     /// wins is not repeated exactly.
-    fn timeout(&self, has_led: bool, place: usize, drawn: f64) -> Duration {
-        let guard = if has_led { GUARD } else { 0 };
-        let heartbeats = f64::from(guard + FIRST) + place as f64 + drawn / 2.0;
-        self.heartbeat.mul_f64(heartbeats)
+    fn timeout(&self, leader: Option<u64>, place: usize, drawn: f64) -> Duration {
+        let guard = if leader.is_some() { f64::from(GUARD) } else { 0.0 };
+        let goes = leader.is_some_and(|leader| leader == self.goes.load(Relaxed));
+        let first = if goes {
+            FIRST_BEHIND_GOODBYE
+        } else {
+            f64::from(FIRST)
+        };
+        self.heartbeat.mul_f64(guard + first + place as f64 + drawn / 2.0)
     }
 }
 
@@ -107,6 +117,11 @@ impl Node {
     /// Whether this node leads, or heard the leader a moment ago.
     pub(in crate::control::fleet) fn hears_leader(&self) -> bool {
         self.leads().is_some() || self.election.hears_leader()
+    }
+
+    /// This leader has said that it goes: the next one is elected as soon as votes are granted.
+    pub(in crate::control::fleet) fn hear_goodbye(&self, leader: u64) {
+        self.election.goes.store(leader, Relaxed);
     }
 
     /// Has this node stand when it is its turn, until Raft ends.
@@ -143,7 +158,7 @@ impl Node {
                 1 => self.election.heartbeat,
                 _ => self
                     .election
-                    .timeout(leader.is_some(), voters.keys().filter(before).count(), drawn),
+                    .timeout(leader, voters.keys().filter(before).count(), drawn),
             };
             if self.election.since(self.election.quiet.load(Relaxed)) < timeout {
                 continue;
@@ -214,15 +229,28 @@ mod tests {
     #[test]
     fn voters_stand_one_behind_the_other_and_not_before_a_vote_can_be_granted() {
         let election = Election::new(Duration::from_millis(50));
-        for has_led in [true, false] {
-            let latest = |place| election.timeout(has_led, place, 1.0);
-            let earliest = |place| election.timeout(has_led, place, 0.0);
+        for leader in [Some(7), None] {
+            let latest = |place| election.timeout(leader, place, 1.0);
+            let earliest = |place| election.timeout(leader, place, 0.0);
             let apart = Duration::from_millis(25);
             assert!((0..5).all(|place| earliest(place + 1) >= latest(place) + apart));
         }
         let guard = Duration::from_millis(300);
-        assert_eq!(election.timeout(true, 0, 0.0), guard + Duration::from_millis(150));
-        assert_eq!(election.timeout(false, 2, 0.0), Duration::from_millis(250));
+        assert_eq!(
+            election.timeout(Some(7), 0, 0.0),
+            guard + Duration::from_millis(150)
+        );
+        assert_eq!(election.timeout(None, 2, 0.0), Duration::from_millis(250));
+        election.goes.store(7, Relaxed);
+        assert_eq!(
+            election.timeout(Some(7), 0, 0.0),
+            guard + Duration::from_millis(25)
+        );
+        assert_eq!(
+            election.timeout(Some(8), 0, 0.0),
+            guard + Duration::from_millis(150),
+            "another one"
+        );
     }
 
     #[test]
