@@ -36,6 +36,7 @@ def test_an_order_is_the_whole_wish_and_ends_by_its_time_or_a_word(proxy):
     assert told["order"]["drain"] == ["m0", "m1"] and 29_000 < told["order"]["ends_in_ms"] <= 30_000
     assert told["orders"] == ["me"] and told["pool"] == "cache" and told["writer"] is None
     assert {row["name"]: row["drains"] for row in told["members"]} == {"m0": True, "m1": True, "m2": False}
+    assert all(row["online"] and row["why"] is None for row in told["members"]), "those that drain are well"
     assert put(proxy, drain=["m2"], **{"for": "30s"})[0] == 200
     assert drains(proxy) == {"m2"}, "the new wish stands in the place of the old one"
     assert proxy.http("/pools/cache/orders/me", "DELETE")[0] == 200

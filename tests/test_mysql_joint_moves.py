@@ -155,6 +155,17 @@ def test_what_keeps_the_writer_is_counted_and_goes_on(doors):
         assert len(rows(client, "SELECT * FROM pairs")) == 2
 
 
+def test_a_reader_that_drains_is_told_as_the_reader_that_it_would_be(doors):
+    same_writer(doors)
+    name = others(doors[0])[0]
+    orderer = Orderer(doors)
+    orderer.put(drain=[name])
+    for told in orderer.told():
+        [row] = [row for row in told["members"] if row["name"] == name]
+        assert (row["drains"], row["role"], row["online"], row["why"]) == (True, "reader", True, None)
+        assert row["barrier"] == "passed" and row["version"]
+
+
 def test_a_writer_without_a_hold_is_followed_by_a_move_of_its_own(doors):
     same_writer(doors)
     to = others(doors[0])[0]

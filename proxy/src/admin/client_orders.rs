@@ -234,10 +234,10 @@ impl Status {
         let mut bound = bound_in(proxy, &pool.name);
         let mut writer = None;
         let rows = joint.members.iter().enumerate().map(|(position, member)| {
-            let role = pool
-                .state
-                .as_ref()
-                .and_then(|state| state.role(&member.answerer(position)));
+            // One that drains is told as what it would be: its client knows that it drains.
+            let mut answerer = member.answerer(position);
+            answerer.is_up = member.is_well();
+            let role = pool.state.as_ref().and_then(|state| state.role(&answerer));
             if role.as_ref().is_some_and(|role| role.role == Role::Writer) {
                 writer = Some(member.name.clone());
             }
@@ -339,9 +339,9 @@ impl Row {
                 .as_ref()
                 .and_then(|role| role.since)
                 .map(|since| millis(now - since)),
-            online: serves.unwrap_or_else(|| member.is_up()),
+            online: serves.unwrap_or_else(|| member.is_well()),
             drains: member.drains(),
-            why: why.or_else(|| (!member.is_up()).then(|| "it is ejected, or drains".to_owned())),
+            why: why.or_else(|| (!member.is_well()).then(|| "it is ejected".to_owned())),
             // Sessions of other protocols are known by the connections that they have for themselves.
             sessions: sessions.max(counted.map_or(0, |counted| counted.dedicated)),
             waiting: counted.map_or(0, |counted| counted.waiting),

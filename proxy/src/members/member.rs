@@ -156,7 +156,12 @@ impl Member {
     /// Whether requests may be sent to this member.
     #[inline]
     pub fn is_up(&self) -> bool {
-        (self.health.is_up() || self.fails_open()) && !self.drains()
+        self.is_well() && !self.drains()
+    }
+
+    /// The same, were it not to be given anything new.
+    pub fn is_well(&self) -> bool {
+        self.health.is_up() || self.fails_open()
     }
 
     /// Whether it is given no new requests, because an operator has ordered it.
