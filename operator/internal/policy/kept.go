@@ -1,0 +1,57 @@
+package policy
+
+import (
+	"slices"
+
+	"proxima.io/operator/internal/proxies"
+)
+
+// asItIs is what the proxies have been ordered, without a hold: it is repeated while nothing else may be
+// done, so that a member that was taken out does not come back half way.
+//
+// A proxy that has been told to write to a member, without a hold, may write there already. So this writer
+// counts before one that others only prepare.
+func (v *view) asItIs() proxies.Wish {
+	var wish proxies.Wish
+	for _, proxy := range v.asked {
+		order := proxy.Answer.Order
+		if order == nil {
+			continue
+		}
+		for _, pod := range order.Drain {
+			if !slices.Contains(wish.Drain, pod) {
+				wish.Drain = append(wish.Drain, pod)
+			}
+		}
+		if order.Writer != "" && !order.Hold {
+			wish.Writer = order.Writer
+		}
+	}
+	if wish.Writer == "" && v.writer != "" && v.Status.Roll != nil && v.orders() &&
+		v.Status.Roll.Writer != "" && v.Status.Roll.Writer != v.writer {
+		// The writer was moved in this roll, and a move back is under way, which is taken back.
+		wish.Writer = v.writer
+	}
+	if wish.Writer != "" && !v.servesSomewhere(wish.Writer) {
+		// The member is gone. The proxies choose by their own rule.
+		wish.Writer = ""
+	}
+	wish.Drain = sorted(wish.Drain)
+	return wish
+}
+
+// afterEvictions is asItIs without the drains of pods that are not to be evicted now: pods that have come
+// back, and outdated ones that were not evicted yet.
+func (v *view) afterEvictions() proxies.Wish {
+	wish := v.asItIs()
+	wish.Drain = slices.DeleteFunc(wish.Drain, func(name string) bool {
+		pod, found := v.pod(name)
+		return found && !pod.Terminating && (!v.isUpdated(pod) || v.isFinished(pod))
+	})
+	return wish
+}
+
+func (v *view) servesSomewhere(name string) bool {
+	pod, found := v.pod(name)
+	return found && slices.ContainsFunc(v.asked, func(p Proxy) bool { return serves(p.member(pod.UID)) })
+}

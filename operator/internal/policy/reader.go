@@ -1,0 +1,54 @@
+package policy
+
+import (
+	"fmt"
+	"time"
+)
+
+// reader: an outdated reader is drained on every proxy, and evicted when its sessions have ended. The
+// highest ordinal goes first.
+func reader(v *view) *Decision {
+	for _, pod := range v.outdated() {
+		if pod.Name == v.writer {
+			continue
+		}
+		if blocked := tooSmall(v); blocked != nil {
+			return blocked
+		}
+		if blocked := guard(v); blocked != nil {
+			return blocked
+		}
+		if !v.majorityStays(pod) {
+			return v.await(pod.Name, "NoMajority", "without "+pod.Name+" no majority would stay online")
+		}
+		return v.drain(pod)
+	}
+	return nil
+}
+
+func (v *view) drain(pod Pod) *Decision {
+	wish := v.afterEvictions()
+	wish.Drain = sorted(append(wish.Drain, pod.Name))
+	draining := &Decision{
+		Wish: wish, Pod: pod, Step: Draining, StepPod: pod.Name, Reason: "Draining", Again: whileDrained,
+	}
+	everywhere, somewhere := true, false
+	for _, proxy := range v.asked {
+		member := proxy.member(pod.UID)
+		everywhere = everywhere && proxy.drains(pod.Name) && (member == nil || member.Drains)
+		somewhere = somewhere || proxy.drains(pod.Name)
+	}
+	draining.afresh = !somewhere
+	sessions := v.sessions(pod)
+	draining.Message = fmt.Sprintf("%s is drained: %d sessions left", pod.Name, sessions)
+	switch limit := v.Spec.Limits.Drain.Of(time.Minute); {
+	case !everywhere:
+		draining.Message = pod.Name + " is to be drained on all proxies"
+	case sessions == 0:
+		draining.Act, draining.Step, draining.Reason = Evict, Evicting, "Drained"
+	case somewhere && v.Now.Sub(v.since(Draining, pod.Name)) >= limit:
+		draining.Act, draining.Step, draining.Reason = Evict, Evicting, "DrainLimit"
+		draining.Message = fmt.Sprintf("%s is evicted with %d sessions left, after limits.drain", pod.Name, sessions)
+	}
+	return draining
+}
