@@ -2,7 +2,11 @@
 //
 // The controller calls Client.Next once in a turn of each SmartUpdate with upgradeOptions, while no roll is
 // under way, and does what the Result says: it keeps Status in the object, applies Image (if any) to the one
-// field that the object names, sets Condition, and tells an event when its reason has changed.
+// field that the object names, sets Condition, and tells an event when its reason has changed. The image
+// comes first: a turn that set it and could not keep Status is repeated whole.
+//
+// It speaks the API of Percona's version service, which package server serves from a file. Nothing waits for
+// an answer, no update goes backwards, and none goes to another major or minor number.
 package versions
 
 import (
@@ -19,6 +23,8 @@ type Request struct {
 	// Running are the versions that servers told the proxies, one for each member of the pool that has told
 	// one (`11.8.3-MariaDB`). It is empty where no member has run yet.
 	Running []string
+	// Created is when the object was made: no time of the schedule before it counts.
+	Created metav1.Time
 	// Image is the image in the field now.
 	Image string
 	// Backup: a backup runs.
