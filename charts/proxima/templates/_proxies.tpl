@@ -3,7 +3,10 @@ objects' names), `configuration`, `ports` (of clients) and `asksApi`. The cache'
 {{- define "proxima.proxies" -}}
 {{- $proxies := dict }}
 {{- $said := deepCopy .Values.proxies }}
-{{- range list "cache" "fleet" "witness" "keys" "renewal" "token" "memcached" "admin" "agent" }}
+{{- $parts := list "cache" "fleet" "witness" "keys" "renewal" "token" "memcached" "admin" "agent" }}
+{{- $parts = concat $parts (list "operator" "versions") }}
+{{- range keys $said }}{{ $parts = append $parts (printf "%s-admin" .) }}{{ end }}
+{{- range $parts }}
 {{- if hasKey $said . }}
 {{- fail (printf "proxies.%s: the chart has objects of this name: choose another" .) }}
 {{- end }}
