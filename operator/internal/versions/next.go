@@ -14,8 +14,8 @@ import (
 const (
 	// Off: apply is disabled or never.
 	Off = "Disabled"
-	// UpToDate: the version that was found runs.
-	UpToDate = "UpToDate"
+	// NothingNewer: the version that was found runs.
+	NothingNewer = "NothingNewer"
 	// ImageSet: the image of a newer version was set.
 	ImageSet = "ImageSet"
 	// Reported: there is a newer version, and report leaves the image alone.
@@ -99,7 +99,7 @@ func (r Request) check(now time.Time) (*check, Result) {
 	case refused != nil:
 		return nil, c.refused(refused)
 	case !ask:
-		return nil, c.upToDate(apply.Exact.String())
+		return nil, c.nothingNewer(apply.Exact.String())
 	}
 	c.question = Question{
 		Endpoint:        options.VersionServiceEndpoint,
@@ -160,7 +160,7 @@ func (r Request) reached(running *Version) *metav1.Condition {
 			return nil
 		}
 	}
-	return condition(metav1.ConditionFalse, UpToDate, running.String()+" runs")
+	return condition(metav1.ConditionFalse, NothingNewer, running.String()+" runs")
 }
 
 // refused is a turn that ends with a problem, and leaves a check that is due for the next one.
@@ -173,9 +173,9 @@ func (c *check) refused(p *Problem) Result {
 	return Result{Status: c.status, Condition: p.condition()}
 }
 
-func (c *check) upToDate(version string) Result {
+func (c *check) nothingNewer(version string) Result {
 	c.status.Available = version
-	return Result{Status: c.status, Condition: condition(metav1.ConditionFalse, UpToDate, version+" runs")}
+	return Result{Status: c.status, Condition: condition(metav1.ConditionFalse, NothingNewer, version+" runs")}
 }
 
 // conclude is what the answer leads to.
@@ -189,7 +189,7 @@ func (c *check) conclude(offered Entry, refused *Problem) Result {
 	case refused != nil:
 		return c.refused(refused)
 	case !update:
-		return c.upToDate(version)
+		return c.nothingNewer(version)
 	}
 	c.status.Available = version
 	if c.report {

@@ -138,7 +138,7 @@ func TestWhatATurnComesTo(t *testing.T) {
 			"True ImageSet", "percona/percona-xtradb-cluster:8.0.43-34.1", "/8.0.43-34.1?", true},
 		{"one version that runs", func(r *versions.Request) {
 			r.Options.Apply, r.Status.Apply = "8.0.41-32.1", "8.0.41-32.1"
-		}, "2026-11-30T04:00:00Z", "False UpToDate 8.0.41-32.1 runs", noImage, "", true},
+		}, "2026-11-30T04:00:00Z", "False NothingNewer 8.0.41-32.1 runs", noImage, "", true},
 		{"an older version", func(r *versions.Request) { r.Options.Apply = "8.0.39-30.1" },
 			"2026-11-30T12:00:00Z",
 			"False VersionBackwards 8.0.39-30.1 is older than 8.0.41-32.1", noImage, "", true},
@@ -177,7 +177,7 @@ func TestWhatATurnComesTo(t *testing.T) {
 			"Unknown RunningVersionUnknown members run 8.0.41-32.1 and 8.4.5-5.1", noImage, "", false},
 		{"the newest member counts", func(r *versions.Request) { r.Running[1] = "8.0.43-34.1" },
 			"2026-11-30T04:00:00Z",
-			"False UpToDate", noImage, "/recommended?databaseVersion=8.0.43-34.1", true},
+			"False NothingNewer", noImage, "/recommended?databaseVersion=8.0.43-34.1", true},
 		{"a member away that may have run a newer one", func(r *versions.Request) {
 			r.Running, r.Status.Wanted = r.Running[:2], "8.0.43-34.1"
 		}, "2026-11-30T04:00:00Z", "False VersionBackwards 8.0.42-33.1 is older than 8.0.43-34.1", noImage,
@@ -209,7 +209,7 @@ func TestWhatATurnComesTo(t *testing.T) {
 
 		{"what was found runs", func(r *versions.Request) {
 			r.Status.LastCheck, r.Status.Available = stamp("2026-11-30T04:00:00Z"), "8.0.41-32.1"
-		}, "2026-11-30T12:00:00Z", "False UpToDate 8.0.41-32.1 runs", noImage, "", false},
+		}, "2026-11-30T12:00:00Z", "False NothingNewer 8.0.41-32.1 runs", noImage, "", false},
 		{"what was found does not run everywhere", func(r *versions.Request) {
 			r.Status.LastCheck, r.Status.Available = stamp("2026-11-30T04:00:00Z"), "8.0.41-32.1"
 			r.Running[2] = "8.0.40-31.1"
