@@ -1,7 +1,7 @@
 # The commands of this repository. `make` alone lists them.
 
 .DEFAULT_GOAL := help
-.PHONY: help run check test lint bench demo lab image image-debian fuzz soak docs clean
+.PHONY: help run check test lint bench demo lab image image-debian image-operator fuzz soak docs clean
 
 # Options for the program that `run` and `bench` start: make run ARGS="--listen 0.0.0.0:11211"
 ARGS ?=
@@ -51,6 +51,9 @@ image: ## write a container image into target/image, for docker load and all tha
 
 image-debian: ## the same beside bash, coreutils, gawk and host from Debian, for manifests with scripts around an mcrouter
 	@sh scripts/image.sh --debian
+
+image-operator: ## the image of the operator, for this machine or for GOARCH
+	@sh scripts/image.sh --operator
 
 fuzz: ## fuzz the codecs and the readers of configurations, FUZZ_SECONDS (60) for each target
 	@sh scripts/fuzz.sh

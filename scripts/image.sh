@@ -3,23 +3,27 @@
 # file is both an OCI image layout and a docker archive. The same program makes the same image, byte for byte.
 #
 #   scripts/image.sh [--debian] [--program FILE] [--output target/image/proxima-VERSION-ARCHITECTURE.tar]
+#   scripts/image.sh --operator [--program FILE] [--output FILE]
 #
 # The program is a release, with optimisation of the whole program, or FILE; it must be linked statically.
 # With --debian, the image (proxima:VERSION-debian) also has what the scripts around an mcrouter use: bash,
 # coreutils, gawk and host, from packages of this machine's Debian. The same packages make the same image.
+# With --operator, the program is proxima-operator, for this machine's architecture or GOARCH (amd64, arm64).
 set -eu
 cd "$(dirname "$0")/.."
 
+name=proxima
 program=
 output=
 debian=
 while [ $# -gt 0 ]; do
     case $1 in
     --debian) debian=-debian && shift && continue ;;
+    --operator) name=proxima-operator && shift && continue ;;
     --program) program=$2 ;;
     --output) output=$2 ;;
     *)
-        echo "image: unknown option $1; scripts/image.sh [--debian] [--program FILE] [--output FILE]" >&2
+        echo "image: unknown option $1; scripts/image.sh [--debian | --operator] [--program FILE] [--output FILE]" >&2
         exit 2
         ;;
     esac
@@ -27,16 +31,28 @@ while [ $# -gt 0 ]; do
 done
 
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)
-host=$(rustc -vV | sed -n 's/^host: //p')
+if [ "$name" = proxima-operator ]; then
+    [ -z "$debian" ] || { echo "image: --debian is for scripts around an mcrouter, not for the operator" >&2 && exit 2; }
+    GOARCH=${GOARCH:-$(go env GOARCH)}
+    export GOARCH
+    host=$GOARCH
+else
+    host=$(rustc -vV | sed -n 's/^host: //p')
+fi
 case $host in
-x86_64-unknown-linux-gnu) architecture=amd64 ;;
-aarch64-unknown-linux-gnu) architecture=arm64 ;;
+amd64 | x86_64-unknown-linux-gnu) architecture=amd64 ;;
+arm64 | aarch64-unknown-linux-gnu) architecture=arm64 ;;
 *) echo "image: not known what an image calls the architecture of $host" >&2 && exit 1 ;;
 esac
 tag=$version$debian
-output=${output:-target/image/proxima-$tag-$architecture.tar}
+output=${output:-target/image/$name-$tag-$architecture.tar}
 
-if [ -z "$program" ]; then
+if [ -n "$program" ]; then
+    :
+elif [ "$name" = proxima-operator ]; then
+    make -C operator build
+    program=operator/bin/proxima-operator
+else
     sh scripts/build.sh --release
     program=${CARGO_TARGET_DIR:-target}/release/proxima
 fi
@@ -88,9 +104,19 @@ if [ -n "$debian" ]; then
     ln -s gawk "$root/usr/bin/awk"
     ln -s bash "$root/bin/sh"
 fi
-install -m 755 "$program" "$root/usr/local/bin/proxima"
-ln -s proxima "$root/usr/local/bin/mcrouter"
-ln -s proxima "$root/usr/local/bin/nutcracker"
+install -m 755 "$program" "$root/usr/local/bin/$name"
+if [ "$name" = proxima ]; then
+    title=Proxima
+    ln -s proxima "$root/usr/local/bin/mcrouter"
+    ln -s proxima "$root/usr/local/bin/nutcracker"
+    # Entry point and command are separate, so that `args: [run, …]` and `command: [mcrouter, …]` both work, and
+    # so do nutcracker's.
+    runs='"Cmd": ["run", "--listen", "0.0.0.0:11211", "--admin", "0.0.0.0:9150"],
+    "ExposedPorts": {"11211/tcp": {}, "9150/tcp": {}},'
+else
+    title="Proxima's operator"
+    runs='"Cmd": [],'
+fi
 install -m 644 LICENSE "$root/usr/share/doc/proxima/LICENSE"
 echo 'hosts: files dns' >"$root/etc/nsswitch.conf"
 printf '%s\n' 'root:x:0:0:root:/:/sbin/nologin' 'proxima:x:65532:65532:Proxima:/:/sbin/nologin' >"$root/etc/passwd"
@@ -100,7 +126,6 @@ archive "$root" >"$work/layer.tar"
 unpacked=$(sha256sum "$work/layer.tar" | cut -d ' ' -f 1)
 layer=$(gzip -n <"$work/layer.tar" | blob)
 
-# Entry point and command are separate, so that `args: [run, …]` and `command: [mcrouter, …]` both work, and so do nutcracker's.
 config=$(blob <<END
 {
   "created": "$created",
@@ -109,12 +134,11 @@ config=$(blob <<END
   "config": {
     "User": "65532:65532",
     "Env": ["PATH=$path"],
-    "Entrypoint": ["/usr/local/bin/proxima"],
-    "Cmd": ["run", "--listen", "0.0.0.0:11211", "--admin", "0.0.0.0:9150"],
+    "Entrypoint": ["/usr/local/bin/$name"],
+    $runs
     "WorkingDir": "/",
-    "ExposedPorts": {"11211/tcp": {}, "9150/tcp": {}},
     "Labels": {
-      "org.opencontainers.image.title": "Proxima",
+      "org.opencontainers.image.title": "$title",
       "org.opencontainers.image.version": "$version",
       "org.opencontainers.image.licenses": "Apache-2.0"$(label source "$source")$(label revision "$revision")
     }
@@ -158,7 +182,7 @@ cat >"$layout/index.json" <<END
       "size": $(size "$manifest"),
       "platform": {"architecture": "$architecture", "os": "linux"},
       "annotations": {
-        "io.containerd.image.name": "docker.io/library/proxima:$tag",
+        "io.containerd.image.name": "docker.io/library/$name:$tag",
         "org.opencontainers.image.ref.name": "$tag"
       }
     }
@@ -167,7 +191,7 @@ cat >"$layout/index.json" <<END
 END
 # This file makes it an archive for docker, which recognizes an image by it.
 cat >"$layout/manifest.json" <<END
-[{"Config": "blobs/sha256/$config", "RepoTags": ["proxima:$tag"], "Layers": ["blobs/sha256/$layer"]}]
+[{"Config": "blobs/sha256/$config", "RepoTags": ["$name:$tag"], "Layers": ["blobs/sha256/$layer"]}]
 END
 
 mkdir -p "$(dirname "$output")"
