@@ -106,7 +106,7 @@ type Roll struct {
 	Began metav1.Time `json:"began"`
 	// Revision is the one to which pods are replaced.
 	Revision string `json:"revision"`
-	// Writer is who took writes when the roll began, and takes them at its end.
+	// Writer is who takes writes by the proxies' own rule, and will take them at the roll's end.
 	//
 	// +optional
 	Writer string `json:"writer,omitempty"`

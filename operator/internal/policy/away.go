@@ -74,7 +74,7 @@ func (v *view) why(pod Pod) string {
 				return "proxy " + proxy.Pod + " does not use it"
 			}
 			return "proxy " + proxy.Pod + " says: " + member.Why
-		case member.Role != "writer" && !isProven(member):
+		case !proxy.hasProven(pod):
 			return "proxy " + proxy.Pod + " has seen no barrier pass on it since it is a " + member.Role
 		}
 	}

@@ -33,17 +33,17 @@ func (v *view) isBroken(pod Pod) bool {
 	if pod.Failure != "" || !pod.Unschedulable.IsZero() {
 		return true
 	}
-	return v.majorityStays(pod) && v.othersAre(pod, v.isOnline)
+	return v.othersServe(pod)
 }
 
-// othersAre: the set has all its other pods, and each is as asked.
-func (v *view) othersAre(but Pod, good func(Pod) bool) bool {
+// othersServe: the set has all its other pods, and each serves in every ready proxy.
+func (v *view) othersServe(but Pod) bool {
 	count := 0
 	for _, pod := range v.pods {
 		if pod.UID == but.UID {
 			continue
 		}
-		if !good(pod) {
+		if !v.isOnline(pod) {
 			return false
 		}
 		count++

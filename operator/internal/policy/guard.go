@@ -22,28 +22,20 @@ func guard(v *view) *Decision {
 	return blocked
 }
 
-// tooSmall: without one member no majority of the set would stay, however healthy it is.
-func tooSmall(v *view) *Decision {
-	if 2*(v.Set.Replicas-1) > v.Set.Replicas || v.Spec.AllowSmall && v.Set.Replicas == 2 {
-		return nil
-	}
-	return &Decision{
-		Step: Waiting, Wish: v.afterEvictions(), Reason: "TooSmall", Stalled: true, Again: atRest,
-		Message: fmt.Sprintf("without one of %d replicas no majority would stay: give the set three, "+
-			"or set allowSmall where there are two", v.Set.Replicas),
-	}
-}
-
-// majorityStays: after the eviction of this pod more than half of the replicas serve in every ready proxy.
-func (v *view) majorityStays(leaving Pod) bool {
+// tooSmall forbids to take this pod away: more than half of the replicas have to stay online everywhere.
+func tooSmall(v *view, leaving Pod) *Decision {
 	stay := 0
 	for _, pod := range v.pods {
 		if pod.UID != leaving.UID && v.isOnline(pod) {
 			stay++
 		}
 	}
-	if v.Spec.AllowSmall && v.Set.Replicas == 2 {
-		return stay == 1
+	if 2*stay > v.Set.Replicas || v.Spec.AllowSmall && v.Set.Replicas == 2 && stay == 1 {
+		return nil
 	}
-	return 2*stay > v.Set.Replicas
+	return &Decision{
+		Step: Waiting, Wish: v.afterEvictions(), Reason: "TooSmall", Stalled: true, Again: atRest,
+		Message: fmt.Sprintf("without %s, %d of %d replicas would stay online, which is no majority: give the set "+
+			"three, or set allowSmall where there are two", leaving.Name, stay, v.Set.Replicas),
+	}
 }

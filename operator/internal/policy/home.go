@@ -1,7 +1,6 @@
 package policy
 
-// home: when all pods are new, the writer returns to who wrote before the roll, and the orders end. Without
-// an order the proxies follow their own rule already.
+// home: when all pods are new, the writer returns to the choice of the proxies' own rule, and the orders end.
 func home(v *view) *Decision {
 	if !v.orders() {
 		return nil
@@ -9,11 +8,8 @@ func home(v *view) *Decision {
 	ending := &Decision{
 		Step: EndingOrders, Reason: "Ends", Message: "all pods are updated; the orders end", Again: whileHeld,
 	}
-	if v.Status.Roll == nil || v.Status.Roll.Writer == "" || v.Status.Roll.Writer == v.writer {
-		return ending
-	}
-	pod, found := v.pod(v.Status.Roll.Writer)
-	if !found || v.asItIs().Writer == "" {
+	pod, found := v.pod(v.rulesChoice())
+	if !found || pod.Name == v.writer || v.asItIs().Writer == "" {
 		return ending
 	}
 	return v.move(pod, ReturningWriter)

@@ -27,9 +27,8 @@ func (v *view) asItIs() proxies.Wish {
 			wish.Writer = order.Writer
 		}
 	}
-	if wish.Writer == "" && v.writer != "" && v.Status.Roll != nil && v.orders() &&
-		v.Status.Roll.Writer != "" && v.Status.Roll.Writer != v.writer {
-		// The writer was moved in this roll, and a move back is under way, which is taken back.
+	if choice := v.rulesChoice(); wish.Writer == "" && v.holds() && choice != "" && choice != v.writer {
+		// Another member than the rule's writes, and proxies prepare a move, which is taken back.
 		wish.Writer = v.writer
 	}
 	if wish.Writer != "" && !v.servesSomewhere(wish.Writer) {
@@ -49,6 +48,20 @@ func (v *view) afterEvictions() proxies.Wish {
 		return found && !pod.Terminating && (!v.isUpdated(pod) || v.isFinished(pod))
 	})
 	return wish
+}
+
+// rulesChoice is the member to which the proxies write by their own rule: who writes, while no order names a
+// writer, and who did before in this roll, while one does.
+func (v *view) rulesChoice() string {
+	for _, proxy := range v.asked {
+		if order := proxy.Answer.Order; order != nil && order.Writer != "" {
+			if v.Status.Roll == nil {
+				return ""
+			}
+			return v.Status.Roll.Writer
+		}
+	}
+	return v.writer
 }
 
 func (v *view) servesSomewhere(name string) bool {

@@ -11,7 +11,10 @@ import (
 
 // Observation is all that a decision depends on.
 type Observation struct {
-	Now        time.Time
+	Now time.Time
+	// Started is when this process began, by the same clock. Where clocks of two processes differ, what the
+	// status says of an earlier process is no reason to end sessions.
+	Started    time.Time
 	Generation int64
 	Spec       v1alpha1.SmartUpdateSpec
 	Status     v1alpha1.SmartUpdateStatus

@@ -12,18 +12,22 @@ func reader(v *view) *Decision {
 		if pod.Name == v.writer {
 			continue
 		}
-		if blocked := tooSmall(v); blocked != nil {
+		if blocked := tooSmall(v, pod); blocked != nil {
 			return blocked
 		}
 		if blocked := guard(v); blocked != nil {
 			return blocked
 		}
-		if !v.majorityStays(pod) {
-			return v.await(pod.Name, "NoMajority", "without "+pod.Name+" no majority would stay online")
-		}
 		return v.drain(pod)
 	}
 	return nil
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 func (v *view) drain(pod Pod) *Decision {
@@ -46,7 +50,7 @@ func (v *view) drain(pod Pod) *Decision {
 		draining.Message = pod.Name + " is to be drained on all proxies"
 	case sessions == 0:
 		draining.Act, draining.Step, draining.Reason = Evict, Evicting, "Drained"
-	case somewhere && v.Now.Sub(v.since(Draining, pod.Name)) >= limit:
+	case somewhere && v.Now.Sub(later(v.since(Draining, pod.Name), v.Started)) >= limit:
 		draining.Act, draining.Step, draining.Reason = Evict, Evicting, "DrainLimit"
 		draining.Message = fmt.Sprintf("%s is evicted with %d sessions left, after limits.drain", pod.Name, sessions)
 	}

@@ -47,8 +47,8 @@ func (v *view) rolls(d Decision) (*v1alpha1.Roll, *v1alpha1.LastRoll) {
 			LongestHoldMS: roll.LongestHoldMS,
 		}
 	}
-	if roll.Writer == "" && v.asItIs().Writer == "" {
-		roll.Writer = v.writer
+	if choice := v.rulesChoice(); choice != "" {
+		roll.Writer = choice
 	}
 	moved := v.Status.Writer != "" && v.writer != "" && v.writer != v.Status.Writer
 	if d.Failed != nil {

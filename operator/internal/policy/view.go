@@ -82,8 +82,7 @@ func (v *view) isFinished(pod Pod) bool {
 		return false
 	}
 	for _, proxy := range v.ready {
-		member := proxy.member(pod.UID)
-		if member.Role != proxies.Writer && !isProven(member) {
+		if !proxy.hasProven(pod) {
 			return false
 		}
 	}
@@ -94,7 +93,13 @@ func serves(member *proxies.Member) bool {
 	return member != nil && member.Online && member.Role != proxies.Out
 }
 
-func isProven(member *proxies.Member) bool {
+// hasProven: a barrier has passed since the member has its role. The writer has all writes. A member that we
+// have told the proxy to prepare as the next writer was proven before that, and now passes another barrier.
+func (p *Proxy) hasProven(pod Pod) bool {
+	member, order := p.member(pod.UID), p.Answer.Order
+	if member.Role == proxies.Writer || order != nil && order.Hold && order.Writer == pod.Name {
+		return true
+	}
 	return member.Barrier == proxies.Passed && member.BarrierMS != nil && *member.BarrierMS <= member.RoleMS
 }
 

@@ -7,7 +7,7 @@ func writer(v *view) *Decision {
 	if !found || v.isUpdated(pod) || pod.Terminating {
 		return nil
 	}
-	if blocked := tooSmall(v); blocked != nil {
+	if blocked := tooSmall(v, pod); blocked != nil {
 		return blocked
 	}
 	for index := len(v.pods) - 1; index >= 0; index-- {
