@@ -39,7 +39,10 @@ const (
 type Decision struct {
 	Act  Act
 	Wish proxies.Wish
-	Pod  Pod
+	// To are the proxies' pods to which the wish is given.
+	To []string
+	// Pod is the one to evict.
+	Pod Pod
 
 	Step    string
 	StepPod string
@@ -91,6 +94,9 @@ func Decide(o Observation) Decision {
 // complete adds to a rule's decision what is the same for all of them.
 func (v *view) complete(d Decision) Decision {
 	evicts := d.Act == Evict
+	for _, proxy := range v.asked {
+		d.To = append(d.To, proxy.Pod)
+	}
 	d.Act = Nothing
 	switch {
 	case d.handsOff || len(v.asked) == 0:

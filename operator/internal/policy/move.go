@@ -24,14 +24,11 @@ func (v *view) move(to Pod, step string) *Decision {
 		return v.beginMove(moving)
 	}
 
-	held, quiet, holding, prepared, passed := v.moveStands(to)
+	held, quiet, prepared, passed := v.moveStands(to)
 	switch limit := v.Spec.Limits.Move.Of(5 * time.Second); {
 	case held >= limit || v.holdEnded():
 		moving.Reason, moving.Message = v.whatFailed(quiet, to)
 		moving.Failed = v.failure(moving.Reason, moving.Message)
-	case !holding:
-		moving.Wish.Hold = true
-		moving.Message = "all proxies hold new writes"
 	case prepared && passed:
 		moving.Wish.Writer = to.Name
 		moving.Message = fmt.Sprintf("%s has all writes: proxies write there and resume", to.Name)
@@ -40,7 +37,7 @@ func (v *view) move(to Pod, step string) *Decision {
 		moving.Message = fmt.Sprintf("all proxies are quiet: a barrier begins on %s", to.Name)
 	default:
 		moving.Wish.Hold = true
-		moving.Message = fmt.Sprintf("writes under way at %s end", v.writer)
+		moving.Message = fmt.Sprintf("all proxies hold new writes, and those under way at %s end", v.writer)
 	}
 	return moving
 }
@@ -66,22 +63,21 @@ func (v *view) beginMove(moving *Decision) *Decision {
 	return moving
 }
 
-// moveStands sums up the proxies: the longest hold, and whether all of them are quiet, hold, have been told
-// the next writer, and have seen the barrier pass on it.
-func (v *view) moveStands(to Pod) (held time.Duration, quiet, holding, prepared, passed bool) {
-	quiet, holding, prepared, passed = true, true, true, true
+// moveStands sums up the proxies: the longest hold, and whether all of them are quiet, which they are only
+// while they hold, have been told the next writer, and have seen the barrier pass on it.
+func (v *view) moveStands(to Pod) (held time.Duration, quiet, prepared, passed bool) {
+	quiet, prepared, passed = true, true, true
 	for _, proxy := range v.asked {
 		answer := proxy.Answer
 		if answer.HeldMS != nil {
 			held = max(held, time.Duration(*answer.HeldMS)*time.Millisecond)
 		}
 		quiet = quiet && answer.Quiet
-		holding = holding && answer.Order != nil && answer.Order.Hold
 		prepared = prepared && answer.Order != nil && answer.Order.Writer == to.Name
 		member := answer.Member(to.UID)
 		passed = passed && member != nil && member.Barrier == proxies.Passed
 	}
-	return held, quiet, holding, prepared, passed
+	return held, quiet, prepared, passed
 }
 
 func (v *view) holdEnded() bool {
