@@ -29,7 +29,8 @@ PAGES = sorted(
 )
 PAGES.remove(ROOT / "CHANGELOG.md")
 CODE = re.compile(
-    r"(agent|bench|charts|deploy|examples|guard|proxy|scripts|tests|wire)/.*\.(rs|py|go|sh|toml|tsv|ya?ml|json|txt)"
+    r"(agent|bench|charts|deploy|examples|guard|operator|proxy|scripts|tests|wire)/.*"
+    r"\.(rs|py|go|sh|toml|tsv|ya?ml|json|txt)"
 )
 NO_CODE = re.compile(r"bench/results/")
 
@@ -58,6 +59,7 @@ OTHERS = {
     "writer_is_also_reader": "ProxySQL's",
     "require_secure_transport": "MySQL's",
     "pxc_strict_mode": "Percona XtraDB Cluster's",
+    "ReplicasFirstPrimaryLast": "MariaDB's operator's",
     "uptime_in_seconds": "Redis'",
     "io_uring_enter": "the kernel's",
     "io_uring_register": "the kernel's",
