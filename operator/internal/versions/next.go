@@ -68,7 +68,7 @@ func (r Request) check(now time.Time) (*check, Result) {
 		return nil, r.refused(problem(BadOptions, "%s", err))
 	}
 	due := r.due(schedule, now)
-	next := metav1.NewTime(schedule.Next(now))
+	next := metav1.NewTime(schedule.Next(now).UTC())
 	status := r.Status
 	status.Apply, status.NextCheck = options.Apply, &next
 	running, err := Newest(r.Running)
@@ -78,11 +78,11 @@ func (r Request) check(now time.Time) (*check, Result) {
 	if err != nil {
 		return nil, r.refused(problem(NotKnown, "%s", err))
 	}
-	if running == nil && r.Status.LastCheck != nil {
+	if running == nil && r.hasRun() {
 		// The check stays due, as proxies may come back in its window.
 		return nil, r.refused(problem(NotKnown, "no proxy says which version runs"))
 	}
-	last := metav1.NewTime(now)
+	last := metav1.NewTime(now.UTC())
 	status.LastCheck = &last
 	if r.Backup {
 		return nil, Result{Status: status, Condition: condition(metav1.ConditionUnknown, LeftOut,
@@ -124,11 +124,16 @@ func (r Request) due(schedule Schedule, now time.Time) bool {
 	last := r.Created.Time
 	if r.Status.LastCheck != nil {
 		last = r.Status.LastCheck.Time
-	} else if len(r.Running) == 0 {
+	} else if !r.hasRun() {
 		return true
 	}
 	_, due := schedule.Due(last, now, r.Options.Window.Of(2*time.Hour))
 	return due
+}
+
+// hasRun tells whether a member has run since the object was made, as far as is known.
+func (r Request) hasRun() bool {
+	return len(r.Running) > 0 || r.Status.Running != "" || r.Status.LastCheck != nil
 }
 
 // base is the version below which no update goes: the newest that runs. A member that does not say its own

@@ -172,6 +172,12 @@ func TestWhatATurnComesTo(t *testing.T) {
 			"True ImageSet", noImage, "/recommended?", true},
 		{"no proxy answers", func(r *versions.Request) { r.Running = nil }, "2026-11-30T04:00:00Z",
 			"Unknown RunningVersionUnknown no proxy says", noImage, "", false},
+		{"no proxy answers, and the first check is still to come", func(r *versions.Request) {
+			r.Running, r.Status.LastCheck = nil, nil
+		}, "2026-11-30T04:00:00Z", "Unknown RunningVersionUnknown no proxy says", noImage, "", false},
+		{"the same, at another time", func(r *versions.Request) {
+			r.Running, r.Status.LastCheck = nil, nil
+		}, "2026-11-30T12:00:00Z", "", noImage, "", false},
 		{"members of two series", func(r *versions.Request) { r.Running[1] = "8.4.5-5.1" },
 			"2026-11-30T04:00:00Z",
 			"Unknown RunningVersionUnknown members run 8.0.41-32.1 and 8.4.5-5.1", noImage, "", false},
