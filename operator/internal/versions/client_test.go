@@ -115,6 +115,11 @@ func TestHostileServiceCostsLittleTimeAndMemory(t *testing.T) {
 		"10 MiB": {func(w http.ResponseWriter, _ *http.Request) {
 			fmt.Fprint(w, strings.Repeat(" ", 10<<20), offering(entry80))
 		}, Malformed, "longer than 1048576 bytes"},
+		"more than 1 MiB, and no end": {func(w http.ResponseWriter, r *http.Request) {
+			fmt.Fprint(w, strings.Repeat(" ", 2<<20))
+			w.(http.Flusher).Flush()
+			<-r.Context().Done()
+		}, Malformed, "longer than 1048576 bytes"},
 		"never": {func(_ http.ResponseWriter, r *http.Request) {
 			select {
 			case <-end:

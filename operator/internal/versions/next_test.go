@@ -216,6 +216,10 @@ func TestWhatATurnComesTo(t *testing.T) {
 		{"what was found runs", func(r *versions.Request) {
 			r.Status.LastCheck, r.Status.Available = stamp("2026-11-30T04:00:00Z"), "8.0.41-32.1"
 		}, "2026-11-30T12:00:00Z", "False NothingNewer 8.0.41-32.1 runs", noImage, "", false},
+		{"what was found runs, and one member says nothing", func(r *versions.Request) {
+			r.Status.LastCheck, r.Status.Available = stamp("2026-11-30T04:00:00Z"), "8.0.41-32.1"
+			r.Running = r.Running[:2]
+		}, "2026-11-30T12:00:00Z", "", noImage, "", false},
 		{"what was found does not run everywhere", func(r *versions.Request) {
 			r.Status.LastCheck, r.Status.Available = stamp("2026-11-30T04:00:00Z"), "8.0.41-32.1"
 			r.Running[2] = "8.0.40-31.1"

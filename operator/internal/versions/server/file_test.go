@@ -114,6 +114,15 @@ func TestBadFileIsRefusedWhileTheOneBeforeIsServed(t *testing.T) {
 	if got := log.count("refused;"); got != 3 {
 		t.Errorf("%d refusals are logged, and there were 3", got)
 	}
+	for _, version := range []string{"11.8.10", "11.8.11", "11.8.12"} {
+		write(t, path, text(version))
+		until(t, version+" is served", func() bool { return serves(version) })
+	}
+	changes := func() int { return log.count("other versions are served") }
+	until(t, "each change is logged", func() bool { return changes() >= 4 })
+	if got := changes(); got != 4 {
+		t.Errorf("%d changes are logged, and there were 4", got)
+	}
 }
 
 func TestFileHasToBeGoodAtTheStart(t *testing.T) {
