@@ -24,15 +24,19 @@ def full():
     return objects(CASES / "operator.yaml")
 
 
-def rights(rendered):
-    """Each right of the operator: group, resource, verb."""
+def granted(role):
+    """Each right: group, resource, verb."""
     return {
         (group, resource, verb)
-        for rule in rendered["Role", NAME]["rules"]
+        for rule in role["rules"]
         for group in rule["apiGroups"]
         for resource in rule["resources"]
         for verb in rule["verbs"]
     }
+
+
+def rights(rendered):
+    return granted(rendered["Role", NAME])
 
 
 def test_the_operator_may_look_evict_and_tell_and_nothing_else():
@@ -61,6 +65,15 @@ def test_images_are_set_and_backups_read_only_where_the_values_ask_for_it(full):
         *((mariadb, "mariadbs", verb) for verb in ("get", "patch")),
         *((*kind, verb) for kind in kinds for verb in ("get", "list", "watch")),
     }
+
+
+def test_the_charts_rights_are_those_of_the_manifests_beside_the_operator(full):
+    files = sorted((ROOT / "operator/config/rbac").glob("*.yaml"))
+    written = [each for file in files for each in yaml.safe_load_all(file.read_text())]
+    rules = [granted(each) for each in written if each["kind"] == "Role"]
+    # Leaders tell of the Lease by events of the older form.
+    of_the_lease = {("", "events", verb) for verb in ("create", "patch")}
+    assert len(rules) == 3 and set().union(of_the_lease, *rules) == rights(full)
 
 
 def test_the_operator_has_the_token_of_its_proxies_as_a_file_and_no_right_to_secrets(full):

@@ -10,6 +10,8 @@ import urllib.request
 import pytest
 
 from harness import PATIENCE, SOAK, image, ports, until
+from harness.helm import PROGRAM as HELM
+from harness.helm import objects
 from harness.proxy import ROOT
 
 pytestmark = [
@@ -75,6 +77,26 @@ def test_the_operators_image_serves_versions_as_its_user(archive, tmp_path, clea
 
     [offer] = until(asked, "versions are served")["versions"]
     assert list(offer["matrix"]["mariadb"]) == ["11.8.9"]
+
+
+@pytest.mark.skipif(not HELM.exists(), reason="there is no .cache/helm: scripts/helm.sh builds it")
+@pytest.mark.parametrize("values", ["operator", "operator-alone"])
+def test_the_program_knows_the_options_that_the_chart_gives_it(archive, tmp_path, values):
+    """Behind good options `--help` says what they mean; a bad one is refused before."""
+    unpacked = unpack(archive, tmp_path)
+    rendered = objects(ROOT / f"tests/charts/good/{values}.yaml")
+    pods = [pod for (_, name), pod in rendered.pods().items() if name.endswith(("-operator", "-versions"))]
+    assert pods
+    for pod in pods:
+        [container] = pod["spec"]["containers"]
+        asked = subprocess.run(
+            unpacked.command(args=[*container["args"], "--help"]), capture_output=True, text=True
+        )
+        assert asked.returncode == 0 and "proxima-operator versions --file" in asked.stderr, asked
+        bad = subprocess.run(
+            unpacked.command(args=[*container["args"], "--no-such-option"]), capture_output=True, text=True
+        )
+        assert bad.returncode != 0 and "no-such-option" in bad.stderr
 
 
 def test_the_same_program_makes_the_same_image_again(archive, tmp_path):
