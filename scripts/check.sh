@@ -7,3 +7,4 @@ cd "$(dirname "$0")/.."
 sh scripts/lint.sh
 phase "unit and engine tests" cargo test --quiet --locked --workspace --lib --test engine
 ! command -v go >/dev/null || [ ! -d agent ] || phase "node agent, unit" make -s -C agent unit
+! command -v go >/dev/null || phase "operator, unit" make -s -C operator unit

@@ -33,6 +33,7 @@ GROWTHS = {
     "control plane of Kubernetes, built once": "anything: it may be there, and Go has a cache",
     "helm, built once": "anything: it may be there, and Go has a cache",
     "cargo-deny, built once": "anything: it may be there",
+    "operator, with a real API server": "anything: Go has a cache",
     "node agent, waited for (it began at the start)": "anything: Go has a cache of its own",
     "end-to-end tests, 2 at a time": "25 %: they load the processors for a time",
     "end-to-end tests, one by one": "25 %: they load the processors for a time",

@@ -4,6 +4,7 @@ set -eu
 cd "$(dirname "$0")/.."
 
 [ ! -d agent ] || ! command -v go >/dev/null || make -C agent test soak
+! command -v go >/dev/null || make -C operator soak
 # The program is the one that the image has, and not the one that was built quickly for `make test`.
 sh scripts/build.sh --release
 PROXIMA_BIN="${PROXIMA_BIN:-${CARGO_TARGET_DIR:-$PWD/target}/release/proxima}"

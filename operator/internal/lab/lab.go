@@ -8,8 +8,10 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/go-logr/logr"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
 // Server is an API server with its store, which has the CRDs of this operator and those below `crds`.
@@ -50,6 +52,7 @@ func Need(t *testing.T, server *Server) {
 }
 
 func start(root string, crds []string) (*Server, func(), error) {
+	log.SetLogger(logr.Discard())
 	assets, err := os.MkdirTemp("", "proxima-operator-")
 	if err != nil {
 		return nil, nil, err

@@ -117,6 +117,9 @@ func (v *view) complete(d Decision) Decision {
 		d.Reason, d.Stalled, d.Again = "Refused", !v.Refused.ByBudget, whenBlocked
 		d.Message = fmt.Sprintf("%s; the last attempt was refused: %s", d.Message, v.Refused.Text)
 	}
+	if names := v.leftOut(); names != "" && d.Step != Resting {
+		d.Message += "; left out, as they are not ready and do not answer: " + names
+	}
 	if v.Spec.Paused && v.anything(d) {
 		d.Message = fmt.Sprintf("paused; the next act would be: %s (%s: %s)", d.describe(), d.Reason, d.Message)
 		d.Act, d.Reason, d.Failed, d.Again = Nothing, "Paused", nil, atRest

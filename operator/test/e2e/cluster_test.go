@@ -45,13 +45,16 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	program = filepath.Join(folder, "proxima-operator")
-	build := exec.Command("go", "build", "-trimpath", "-ldflags=-s", "-o", program, "../../cmd/proxima-operator")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	arguments := []string{"build", "-trimpath", "-ldflags=-s", "-o", program}
+	if os.Getenv("PROXIMA_RACE") != "" {
+		arguments = append(arguments, "-race")
+	}
+	build := exec.Command("go", append(arguments, "../../cmd/proxima-operator")...)
 	if out, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "the operator cannot be built: %v\n%s", err, out)
 		os.Exit(1)
 	}
-	lab.Main(m, &server)
+	lab.Main(m, &server, "testdata/crds.yaml")
 }
 
 // cluster is a namespace with a set of three pods, three proxies and the operator with its own rights.
@@ -166,13 +169,19 @@ func (c *cluster) makeRights(files ...string) {
 	if err := os.WriteFile(c.kube, config, 0o600); err != nil {
 		c.t.Fatal(err)
 	}
+	c.makeRoles(name, files...)
+}
+
+// makeRoles gives a user the rights in these files.
+func (c *cluster) makeRoles(user string, files ...string) {
+	c.t.Helper()
 	for _, role := range roles(c.t, files...) {
 		role.Namespace = c.namespace
 		c.make(role)
 		c.make(&rbac.RoleBinding{
 			ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: role.Name},
 			RoleRef:    rbac.RoleRef{APIGroup: rbac.GroupName, Kind: "Role", Name: role.Name},
-			Subjects:   []rbac.Subject{{APIGroup: rbac.GroupName, Kind: rbac.UserKind, Name: name}},
+			Subjects:   []rbac.Subject{{APIGroup: rbac.GroupName, Kind: rbac.UserKind, Name: user}},
 		})
 	}
 }
@@ -323,7 +332,8 @@ func (c *cluster) setStatus(ctx context.Context, pod *core.Pod, ready bool) {
 	}
 	pod.Status.Conditions = []core.PodCondition{{Type: core.PodReady, Status: want}}
 	pod.Status.ContainerStatuses = nil
-	if !ready {
+	if pod.Status.Phase = core.PodRunning; !ready {
+		pod.Status.Phase = core.PodPending
 		waiting := &core.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: "no such image"}
 		pod.Status.ContainerStatuses = []core.ContainerStatus{
 			{Name: "server", Image: "x", ImageID: "", State: core.ContainerState{Waiting: waiting}},
@@ -344,20 +354,27 @@ func (c *cluster) gone() []string {
 	return append([]string{}, c.evicted...)
 }
 
-// start starts the operator.
+// start starts the operator, which ends with the test.
 func (c *cluster) start() {
+	c.t.Helper()
+	c.operator = c.another()
+}
+
+// another starts one more operator.
+func (c *cluster) another() *exec.Cmd {
 	c.t.Helper()
 	file := filepath.Join(c.folder, "token")
 	if err := os.WriteFile(file, []byte(token+"\n"), 0o600); err != nil {
 		c.t.Fatal(err)
 	}
-	c.operator = exec.Command(program, "--namespace", c.namespace, "--token-file", file, "--metrics", "0",
+	operator := exec.Command(program, "--namespace", c.namespace, "--token-file", file, "--metrics", "0",
 		"--health", "0", "--leader-elect=false")
-	c.operator.Env = append(os.Environ(), "KUBECONFIG="+c.kube)
-	c.operator.Stdout, c.operator.Stderr = c.log, c.log
-	if err := c.operator.Start(); err != nil {
+	operator.Env = append(os.Environ(), "KUBECONFIG="+c.kube)
+	operator.Stdout, operator.Stderr = c.log, c.log
+	if err := operator.Start(); err != nil {
 		c.t.Fatal(err)
 	}
+	return operator
 }
 
 func (c *cluster) stop() {
