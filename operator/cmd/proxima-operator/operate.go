@@ -53,14 +53,19 @@ func parse(arguments []string, out io.Writer) (*options, error) {
 	namespaces := ""
 	flags := flag.NewFlagSet("proxima-operator", flag.ContinueOnError)
 	flags.SetOutput(out)
-	flags.StringVar(&namespaces, "namespace", "", "namespaces in which SmartUpdates are rolled, with commas between")
-	flags.StringVar(&o.lease, "lease-namespace", "", "namespace of the leader's Lease; empty: the first one above")
-	flags.StringVar(&o.tokenFile, "token-file", "", "file with the token of the proxies' admin ports; it is re-read")
-	flags.StringVar(&o.caFile, "ca", "", "file with the authorities of the admin ports' certificates, which must "+
-		"name SERVICE.NAMESPACE.svc; empty: plain HTTP")
+	flags.StringVar(&namespaces, "namespace", "",
+		"namespaces in which SmartUpdates are rolled, with commas between")
+	flags.StringVar(&o.lease, "lease-namespace", "",
+		"namespace of the leader's Lease; empty: the first one above")
+	flags.StringVar(&o.tokenFile, "token-file", "",
+		"file with the token of the proxies' admin ports; it is re-read")
+	flags.StringVar(&o.caFile, "ca", "",
+		"file with the authorities of the admin ports' certificates, which must name "+
+			"SERVICE.NAMESPACE.svc; empty: plain HTTP")
 	flags.StringVar(&o.metrics, "metrics", ":8080", "address of /metrics; 0: none")
 	flags.StringVar(&o.health, "health", ":8081", "address of /healthz and /readyz")
-	flags.BoolVar(&o.elect, "leader-elect", true, "act only as the leader, so that two replicas do not act at once")
+	flags.BoolVar(&o.elect, "leader-elect", true,
+		"act only as the leader, so that two replicas do not act at once")
 	flags.Usage = func() {
 		fmt.Fprint(out, "proxima-operator --namespace NAMESPACE [OPTION…]\n"+
 			"proxima-operator versions --file FILE [--listen ADDRESS]\n\n"+
@@ -121,9 +126,10 @@ func manage(config *rest.Config, options *options) (ctrl.Manager, error) {
 		watched[namespace] = cache.Config{}
 	}
 	lease, renew, retry := leaseDuration, renewDeadline, retryPeriod
+	strip := cache.TransformStripManagedFields()
 	manager, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:                        scheme,
-		Cache:                         cache.Options{DefaultNamespaces: watched, DefaultTransform: cache.TransformStripManagedFields()},
+		Cache:                         cache.Options{DefaultNamespaces: watched, DefaultTransform: strip},
 		Client:                        client.Options{Cache: &client.CacheOptions{Unstructured: false}},
 		Metrics:                       metricsserver.Options{BindAddress: options.metrics},
 		HealthProbeBindAddress:        options.health,

@@ -22,8 +22,8 @@ import (
 // evictLimit bounds one call for an eviction.
 const evictLimit = 5 * time.Second
 
-// order gives the wish to the proxies, or ends the order there. One that cannot be reached is seen at the next
-// turn. What others say against it is returned.
+// order gives the wish to the proxies, or ends the order there. One that cannot be reached is seen at the
+// next turn. What others say against it is returned.
 func (r *Reconciler) order(
 	ctx context.Context, object *v1alpha1.SmartUpdate, seen *seen, decision policy.Decision,
 ) *policy.Refusal {

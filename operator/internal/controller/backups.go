@@ -63,8 +63,8 @@ func (r *Reconciler) perconas(ctx context.Context, namespace, cluster string) ([
 	return running, nil
 }
 
-// mariadbs are active Jobs of Backups and PhysicalBackups of a MariaDB. Scheduled ones have a CronJob of their
-// own name between.
+// mariadbs are active Jobs of Backups and PhysicalBackups of a MariaDB. Scheduled ones have a CronJob of
+// their own name between.
 func (r *Reconciler) mariadbs(
 	ctx context.Context, from client.Reader, namespace, server string,
 ) ([]policy.Backup, error) {
@@ -101,7 +101,8 @@ func (r *Reconciler) list(
 }
 
 func activeJobs(
-	ctx context.Context, from client.Reader, namespace string, labels client.MatchingLabels, is func(*batch.Job) bool,
+	ctx context.Context, from client.Reader, namespace string, labels client.MatchingLabels,
+	is func(*batch.Job) bool,
 ) ([]policy.Backup, error) {
 	list := &batch.JobList{}
 	if err := from.List(ctx, list, client.InNamespace(namespace), labels); err != nil {

@@ -95,7 +95,8 @@ func (r *Reconciler) imageNow(
 	there.SetGroupVersionKind(schema.FromAPIVersionAndKind(field.APIVersion, field.Kind))
 	ctx, cancel := context.WithTimeout(ctx, listLimit)
 	defer cancel()
-	if err := r.Live.Get(ctx, client.ObjectKey{Namespace: object.Namespace, Name: field.Name}, there); err != nil {
+	name := client.ObjectKey{Namespace: object.Namespace, Name: field.Name}
+	if err := r.Live.Get(ctx, name, there); err != nil {
 		return nil, nil, "", err
 	}
 	holder.SetGroupVersionKind(there.GroupVersionKind())
@@ -107,7 +108,9 @@ func (r *Reconciler) imageNow(
 }
 
 // apply sets the image and nothing else. The uid keeps an object that is gone from being made.
-func (r *Reconciler) apply(ctx context.Context, holder *unstructured.Unstructured, path []string, image string) error {
+func (r *Reconciler) apply(
+	ctx context.Context, holder *unstructured.Unstructured, path []string, image string,
+) error {
 	var err error
 	if holder.GetKind() == "StatefulSet" {
 		containers := []any{map[string]any{"name": path[0], "image": image}}
@@ -118,6 +121,6 @@ func (r *Reconciler) apply(ctx context.Context, holder *unstructured.Unstructure
 	if err != nil {
 		return err
 	}
-	return r.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(holder), client.FieldOwner(FieldManager),
-		client.ForceOwnership)
+	return r.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(holder),
+		client.FieldOwner(FieldManager), client.ForceOwnership)
 }

@@ -48,7 +48,9 @@ type kept struct {
 }
 
 // New returns a reconciler that begins now.
-func New(cached client.Client, live client.Reader, asked *proxies.Client, checker Checker, recorder events.EventRecorder,
+func New(
+	cached client.Client, live client.Reader, asked *proxies.Client, checker Checker,
+	recorder events.EventRecorder,
 ) *Reconciler {
 	return &Reconciler{
 		Client: cached, Live: live, Proxies: asked, Versions: checker, Events: recorder,

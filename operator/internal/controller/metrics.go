@@ -73,7 +73,7 @@ func (r *Reconciler) tell(object *v1alpha1.SmartUpdate, seen *seen, told []polic
 // showStep counts a step that has ended.
 func showStep(object *v1alpha1.SmartUpdate, after *v1alpha1.Step, now time.Time) {
 	was := object.Status.Step
-	if was == nil || after == nil || was.Name == after.Name && was.Pod == after.Pod || was.Name == policy.Resting {
+	if was == nil || was.Name == policy.Resting || was.Name == after.Name && was.Pod == after.Pod {
 		return
 	}
 	steps.WithLabelValues(object.Namespace, object.Name, was.Name).Observe(now.Sub(was.Since.Time).Seconds())

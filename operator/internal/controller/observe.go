@@ -70,7 +70,8 @@ func (s *seen) lookForOlder(ctx context.Context, from client.Reader, object *v1a
 		return err
 	}
 	for index := range list.Items {
-		if other := &list.Items[index]; other.Spec.StatefulSet == object.Spec.StatefulSet && isOlder(other, object) {
+		other := &list.Items[index]
+		if other.Spec.StatefulSet == object.Spec.StatefulSet && isOlder(other, object) {
 			s.Older = other.Name
 		}
 	}
@@ -93,9 +94,10 @@ func (s *seen) lookAtSet(ctx context.Context, from client.Reader, object *v1alph
 	}
 	s.set = set
 	s.Set = &policy.Set{
-		UID: string(set.UID), Replicas: 1, OnDelete: set.Spec.UpdateStrategy.Type == apps.OnDeleteStatefulSetStrategyType,
-		Deleted: set.DeletionTimestamp != nil, UpdateRevision: set.Status.UpdateRevision,
-		Observed: set.Status.ObservedGeneration >= set.Generation && set.Status.UpdateRevision != "",
+		UID: string(set.UID), Replicas: 1, Deleted: set.DeletionTimestamp != nil,
+		OnDelete:       set.Spec.UpdateStrategy.Type == apps.OnDeleteStatefulSetStrategyType,
+		UpdateRevision: set.Status.UpdateRevision,
+		Observed:       set.Status.ObservedGeneration >= set.Generation && set.Status.UpdateRevision != "",
 	}
 	if set.Spec.Replicas != nil {
 		s.Set.Replicas = int(*set.Spec.Replicas)
@@ -108,7 +110,8 @@ func (s *seen) lookAtSet(ctx context.Context, from client.Reader, object *v1alph
 		return err
 	}
 	pods := &core.PodList{}
-	err = from.List(ctx, pods, client.InNamespace(set.Namespace), client.MatchingLabelsSelector{Selector: selector})
+	selected := client.MatchingLabelsSelector{Selector: selector}
+	err = from.List(ctx, pods, client.InNamespace(set.Namespace), selected)
 	if err != nil {
 		return err
 	}

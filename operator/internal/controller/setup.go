@@ -46,7 +46,7 @@ func (r *Reconciler) Setup(manager ctrl.Manager) error {
 
 // those are the objects in the same namespace that are about what has changed.
 func (r *Reconciler) those(about func(*v1alpha1.SmartUpdate, client.Object) bool) handler.EventHandler {
-	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, changed client.Object) []reconcile.Request {
+	find := func(ctx context.Context, changed client.Object) []reconcile.Request {
 		list := &v1alpha1.SmartUpdateList{}
 		if err := r.Client.List(ctx, list, client.InNamespace(changed.GetNamespace())); err != nil {
 			log.FromContext(ctx).Error(err, "no turn is taken for a change", "of", changed.GetName())
@@ -59,5 +59,6 @@ func (r *Reconciler) those(about func(*v1alpha1.SmartUpdate, client.Object) bool
 			}
 		}
 		return requests
-	})
+	}
+	return handler.EnqueueRequestsFromMapFunc(find)
 }

@@ -44,7 +44,7 @@ func TestWhileOnePodIsAwayNoOtherGoes(t *testing.T) {
 			member(o, 1, 2, func(m *proxies.Member) { m.RoleMS = 50 })
 		}, Decision{Act: Nothing, Reason: "PodNotOnline", Wish: drained}},
 		{"it is finished", evicted,
-			Decision{Act: Give, Reason: "Draining", Wish: proxies.Wish{Drain: []string{"db-1"}}, Pod: Pod{Name: "db-1"}}},
+			Decision{Act: Give, Reason: "Draining", Wish: drainOf("db-1"), Pod: Pod{Name: "db-1"}}},
 		{"its image is not there", func(o *Observation) {
 			evicted(o)
 			o.Pods[2].Ready, o.Pods[2].Failure = false, "server: ErrImagePull: no such image"

@@ -18,6 +18,7 @@ func home(v *view) *Decision {
 // rest: nothing is to be done.
 func (v *view) rest() *Decision {
 	return &Decision{
-		Step: Resting, Reason: "UpToDate", Message: "all pods have the template's revision and serve", Again: atRest,
+		Step: Resting, Reason: "UpToDate", Again: atRest,
+		Message: "all pods have the template's revision and serve",
 	}
 }

@@ -7,7 +7,7 @@ import (
 )
 
 func TestInTheEndTheWriterReturnsAndOrdersEnd(t *testing.T) {
-	moved := proxies.Wish{Writer: "db-1"}
+	moved, held := proxies.Wish{Writer: "db-1"}, proxies.Wish{Hold: true, Writer: "db-1"}
 	away := func(o *Observation) {
 		rolls(o, "db-0")
 		writes(o, 1)
@@ -15,10 +15,10 @@ func TestInTheEndTheWriterReturnsAndOrdersEnd(t *testing.T) {
 	}
 	check(t, []row{
 		{"all hold", away,
-			Decision{Act: Give, Reason: "WriterMoves", Wish: proxies.Wish{Hold: true, Writer: "db-1"}, Step: ReturningWriter}},
+			Decision{Act: Give, Reason: "WriterMoves", Wish: held, Step: ReturningWriter}},
 		{"all are quiet", func(o *Observation) {
 			away(o)
-			order(o, proxies.Wish{Hold: true, Writer: "db-1"})
+			order(o, held)
 			quiet(o)
 		}, Decision{Act: Give, Reason: "WriterMoves", Wish: proxies.Wish{Hold: true, Writer: "db-0"}}},
 		{"the barrier has passed", func(o *Observation) {

@@ -115,7 +115,8 @@ func (v *view) whatFailed(quiet bool, to Pod) (reason, message string) {
 			pinned += member.Sessions
 		}
 	}
-	return "SessionsPinned", fmt.Sprintf("%d sessions keep %s; not quiet within limits.move:%s", pinned, v.writer, names)
+	return "SessionsPinned", fmt.Sprintf("%d sessions keep %s; not quiet within limits.move:%s",
+		pinned, v.writer, names)
 }
 
 // failedMoves are the failed attempts, of this template and this generation of the object.

@@ -28,7 +28,8 @@ func TestTheWriterMovesOnAllProxiesAtOnce(t *testing.T) {
 		outdate(o, 0)
 		rolls(o, "db-0")
 		o.Status.Roll.Moves = &v1alpha1.Moves{
-			Failed: count, Next: metav1.NewTime(noon.Add(next)), Reason: "SessionsPinned", Message: "3 sessions keep db-0",
+			Failed: count, Next: metav1.NewTime(noon.Add(next)), Reason: "SessionsPinned",
+			Message: "3 sessions keep db-0",
 		}
 	}
 	check(t, []row{

@@ -52,7 +52,8 @@ func (v *view) drain(pod Pod) *Decision {
 		draining.Act, draining.Step, draining.Reason = Evict, Evicting, "Drained"
 	case somewhere && v.Now.Sub(later(v.since(Draining, pod.Name), v.Started)) >= limit:
 		draining.Act, draining.Step, draining.Reason = Evict, Evicting, "DrainLimit"
-		draining.Message = fmt.Sprintf("%s is evicted with %d sessions left, after limits.drain", pod.Name, sessions)
+		draining.Message = fmt.Sprintf("%s is evicted with %d sessions left, after limits.drain",
+			pod.Name, sessions)
 	}
 	return draining
 }

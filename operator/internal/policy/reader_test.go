@@ -20,7 +20,7 @@ func TestAReaderIsDrainedAndThenEvicted(t *testing.T) {
 		{"never the writer", func(o *Observation) {
 			outdate(o, 0, 1, 2)
 			writes(o, 2)
-		}, Decision{Act: Give, Reason: "Draining", Wish: proxies.Wish{Drain: []string{"db-1"}}, Pod: Pod{Name: "db-1"}}},
+		}, Decision{Act: Give, Reason: "Draining", Wish: drainOf("db-1"), Pod: Pod{Name: "db-1"}}},
 		{"sessions are left", draining, Decision{Act: Nothing, Reason: "Draining", Wish: drained}},
 		{"no session is left", func(o *Observation) {
 			draining(o)

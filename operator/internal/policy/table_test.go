@@ -95,6 +95,8 @@ func outdate(o *Observation, ordinals ...int) {
 	}
 }
 
+func drainOf(pod string) proxies.Wish { return proxies.Wish{Drain: []string{pod}} }
+
 // order gives an order to all proxies.
 func order(o *Observation, wish proxies.Wish) {
 	for index := range o.Proxies {
@@ -155,7 +157,8 @@ func writesAt(o *Observation, proxy, ordinal int) {
 }
 
 func rolls(o *Observation, choice string) {
-	o.Status.Roll = &v1alpha1.Roll{Began: metav1.NewTime(noon.Add(-time.Minute)), Revision: "new", Writer: choice}
+	began := metav1.NewTime(noon.Add(-time.Minute))
+	o.Status.Roll = &v1alpha1.Roll{Began: began, Revision: "new", Writer: choice}
 }
 
 func stepped(o *Observation, name, pod string, ago time.Duration) {

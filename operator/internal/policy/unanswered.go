@@ -35,8 +35,8 @@ func unanswered(v *view) *Decision {
 	}
 	if !slices.ContainsFunc(v.ready, func(p Proxy) bool { return p.namesPods() }) {
 		blocked.Reason, blocked.Stalled = "MembersWithoutPods", true
-		blocked.Message = fmt.Sprintf("pool %s names no pods: list its members by kubernetes:, not by dns: or servers:",
-			v.Spec.Proxies.Pool)
+		blocked.Message = fmt.Sprintf("pool %s names no pods: list its members by kubernetes:, "+
+			"not by dns: or servers:", v.Spec.Proxies.Pool)
 		return v.keep(blocked)
 	}
 	return nil

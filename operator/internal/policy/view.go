@@ -123,7 +123,9 @@ func (p *Proxy) member(uid string) *proxies.Member {
 
 // holds: some proxy keeps writes waiting by our order.
 func (v *view) holds() bool {
-	return slices.ContainsFunc(v.asked, func(p Proxy) bool { return p.Answer.Order != nil && p.Answer.Order.Hold })
+	return slices.ContainsFunc(v.asked, func(p Proxy) bool {
+		return p.Answer.Order != nil && p.Answer.Order.Hold
+	})
 }
 
 // orders: some proxy has our order.
@@ -151,7 +153,9 @@ func (v *view) since(step, pod string) time.Time {
 	if was == nil || was.Pod != pod || was.Since.After(v.Now) {
 		return v.Now
 	}
-	if was.Name != step && !(was.Name == Draining && step == Evicting || was.Name == Evicting && step == Draining) {
+	isLast := was.Name == step || was.Name == Draining && step == Evicting ||
+		was.Name == Evicting && step == Draining
+	if !isLast {
 		return v.Now
 	}
 	return was.Since.Time

@@ -121,7 +121,10 @@ func (w *walk) judge(o Observation, d Decision) {
 }
 
 func (w *walk) judgeHold(d Decision) {
-	if w.backup && !slices.ContainsFunc(w.proxies, func(p *modelProxy) bool { return p.order != nil && p.order.wish.Hold }) {
+	begun := slices.ContainsFunc(w.proxies, func(p *modelProxy) bool {
+		return p.order != nil && p.order.wish.Hold
+	})
+	if w.backup && !begun {
 		w.fail("begins to hold writes while a backup runs")
 	}
 	writer := w.podNamed(w.firstReadyWriter())
@@ -135,7 +138,8 @@ func (w *walk) judgeHold(d Decision) {
 	}
 	// A barrier is worth something only behind the last write of the old writer.
 	for _, p := range w.proxies {
-		if p.ready && p.writer != d.Wish.Writer && !p.isQuiet() && (p.order == nil || p.order.wish.Writer != p.writer) {
+		stays := p.writer == d.Wish.Writer || p.order != nil && p.order.wish.Writer == p.writer
+		if p.ready && !stays && !p.isQuiet() {
 			w.fail("a barrier begins on %s while %s is not quiet", d.Wish.Writer, p.name)
 		}
 	}
@@ -233,7 +237,8 @@ func (w *walk) judgeEviction(o Observation, pod Pod) {
 // newDrain: some proxy drains the pod for long enough, and this one came later.
 func (w *walk) newDrain(name string) bool {
 	return slices.ContainsFunc(w.proxies, func(p *modelProxy) bool {
-		return p.order != nil && !p.order.drained[name].IsZero() && w.now.Sub(p.order.drained[name]) >= 9*time.Second
+		return p.order != nil && !p.order.drained[name].IsZero() &&
+			w.now.Sub(p.order.drained[name]) >= 9*time.Second
 	})
 }
 

@@ -94,7 +94,9 @@ func (c *Client) Ask(ctx context.Context, target Target, endpoints []Endpoint, e
 }
 
 // Give orders all endpoints the wish, for a time after which it ends by itself.
-func (c *Client) Give(ctx context.Context, target Target, endpoints []Endpoint, wish Wish, life time.Duration) []Reply {
+func (c *Client) Give(
+	ctx context.Context, target Target, endpoints []Endpoint, wish Wish, life time.Duration,
+) []Reply {
 	body, err := json.Marshal(struct {
 		Wish
 		For string `json:"for"`

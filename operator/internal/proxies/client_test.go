@@ -16,11 +16,12 @@ import (
 
 var target = Target{Host: "example.com", Pool: "db", Order: "ns-db"}
 
-const answered = `{"process":"1","pool":"db","writer":"db-0","quiet":false,"held_ms":null,"longest_hold_ms":null,
-	"waiting":0,"order":{"name":"ns-db","hold":false,"drain":["db-2"],"writer":null,"since_ms":1,"ends_in_ms":29000,
-	"hold_ended":null},"orders":["ns-db"],"standing":[],"members":[{"name":"db-0","pod":"db-0","uid":"u",
-	"address":"10.0.0.1:3306","version":"11.8.3-MariaDB","role":"writer","role_ms":10,"online":true,"drains":false,
-	"why":null,"sessions":3,"barrier":"none","barrier_ms":null}]}`
+const answered = `{"process":"1","pool":"db","writer":"db-0","quiet":false,"held_ms":null,
+	"longest_hold_ms":null,"waiting":0,"order":{"name":"ns-db","hold":false,"drain":["db-2"],"writer":null,
+	"since_ms":1,"ends_in_ms":29000,"hold_ended":null},"orders":["ns-db"],"standing":[],
+	"members":[{"name":"db-0","pod":"db-0","uid":"u","address":"10.0.0.1:3306","version":"11.8.3-MariaDB",
+	"role":"writer","role_ms":10,"online":true,"drains":false,"why":null,"sessions":3,
+	"barrier":"none","barrier_ms":null}]}`
 
 // served starts a server, and returns its endpoint.
 func served(t *testing.T, name string, handler http.HandlerFunc) Endpoint {
@@ -28,6 +29,11 @@ func served(t *testing.T, name string, handler http.HandlerFunc) Endpoint {
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
 	return Endpoint{Pod: name, Address: strings.TrimPrefix(server.URL, "http://"), Ready: true}
+}
+
+// says is a handler that answers this text.
+func says(text string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, text) }
 }
 
 func tokenFile(t *testing.T, text string) string {
@@ -40,7 +46,7 @@ func tokenFile(t *testing.T, text string) string {
 }
 
 func TestAnAnswerIsReadWhole(t *testing.T) {
-	endpoint := served(t, "a", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, answered) })
+	endpoint := served(t, "a", says(answered))
 	reply := NewClient("", "").Ask(t.Context(), target, []Endpoint{endpoint}, true)[0]
 	if reply.Err != nil {
 		t.Fatal(reply.Err)
@@ -71,7 +77,8 @@ func TestRequestsAreThoseOfTheContract(t *testing.T) {
 	all := []Endpoint{endpoint}
 	client.Ask(t.Context(), target, all, true)
 	client.Ask(t.Context(), target, all, false)
-	client.Give(t.Context(), target, all, Wish{Hold: true, Drain: []string{"db-2"}, Writer: "db-1"}, 30*time.Second)
+	wish := Wish{Hold: true, Drain: []string{"db-2"}, Writer: "db-1"}
+	client.Give(t.Context(), target, all, wish, 30*time.Second)
 	if err := os.WriteFile(file, []byte("third\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +87,8 @@ func TestRequestsAreThoseOfTheContract(t *testing.T) {
 		"GET /pools/db/orders/ns-db Bearer first   ",
 		"GET /pools/db/orders Bearer first   ",
 		"GET /pools/db/orders/ns-db Bearer first   ",
-		`PUT /pools/db/orders/ns-db Bearer first yes application/json {"hold":true,"drain":["db-2"],"writer":"db-1","for":"30000ms"}`,
+		"PUT /pools/db/orders/ns-db Bearer first yes application/json " +
+			`{"hold":true,"drain":["db-2"],"writer":"db-1","for":"30000ms"}`,
 		"DELETE /pools/db/orders/ns-db Bearer third yes application/json ",
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
@@ -119,9 +127,9 @@ func TestAnUnusableAnswerIsAnErrorInWords(t *testing.T) {
 		"too large": {func(w http.ResponseWriter, _ *http.Request) {
 			io.WriteString(w, `{"pool":"`+strings.Repeat("x", 2<<20)+`"}`)
 		}, 0, "larger than 1 MiB"},
-		"no JSON":         {func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "<html>") }, 0, "not JSON"},
-		"of another kind": {func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, `{"members":3}`) }, 0, "not JSON"},
-		"of another pool": {func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, `{"pool":"other"}`) }, 0, `pool "other"`},
+		"no JSON":         {says("<html>"), 0, "not JSON"},
+		"of another kind": {says(`{"members":3}`), 0, "not JSON"},
+		"of another pool": {says(`{"pool":"other"}`), 0, `pool "other"`},
 		"a redirect": {func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "http://127.0.0.1:1/", http.StatusFound)
 		}, 302, "302"},
@@ -151,7 +159,7 @@ func TestAllAreAskedAtOnceWithinTheDeadline(t *testing.T) {
 	}
 	endpoints := []Endpoint{
 		served(t, "a", silent), served(t, "b", silent),
-		served(t, "c", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, answered) }),
+		served(t, "c", says(answered)),
 	}
 	began := time.Now()
 	replies := NewClient("", "").Ask(t.Context(), target, endpoints, true)
@@ -163,13 +171,16 @@ func TestAllAreAskedAtOnceWithinTheDeadline(t *testing.T) {
 			t.Errorf("reply %d is of %s", index, replies[index].Endpoint.Pod)
 		}
 	}
-	if replies[0].Err == nil || replies[0].Err.Text != "no answer within 2s" || replies[1].Err == nil || replies[2].Err != nil {
+	if replies[0].Err == nil || replies[0].Err.Text != "no answer within 2s" || replies[1].Err == nil ||
+		replies[2].Err != nil {
 		t.Errorf("%v %v %v", replies[0].Err, replies[1].Err, replies[2].Err)
 	}
 }
 
 func TestATokenThatCannotBeReadIsNamed(t *testing.T) {
-	endpoint := served(t, "a", func(http.ResponseWriter, *http.Request) { t.Error("it was asked without a token") })
+	endpoint := served(t, "a", func(http.ResponseWriter, *http.Request) {
+		t.Error("it was asked without a token")
+	})
 	for _, file := range []string{"/no/such/token", tokenFile(t, "\n")} {
 		reply := NewClient(file, "").Ask(t.Context(), target, []Endpoint{endpoint}, true)[0]
 		if reply.Err == nil || !strings.Contains(reply.Err.Text, "the token cannot be read") {

@@ -231,7 +231,8 @@ func address(t *testing.T) string {
 		t.Fatal(err)
 	}
 	for _, one := range addresses {
-		if ip, ok := one.(*net.IPNet); ok && ip.IP.To4() != nil && !ip.IP.IsLoopback() && !ip.IP.IsLinkLocalUnicast() {
+		ip, ok := one.(*net.IPNet)
+		if ok && ip.IP.To4() != nil && !ip.IP.IsLoopback() && !ip.IP.IsLinkLocalUnicast() {
 			return ip.IP.String()
 		}
 	}
@@ -312,12 +313,17 @@ func (c *cluster) createPod(ctx context.Context, set *apps.StatefulSet, name, re
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: c.namespace, Name: name,
 			Labels:          map[string]string{"app": "db", apps.ControllerRevisionHashLabelKey: revision},
-			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(set, apps.SchemeGroupVersion.WithKind("StatefulSet"))},
+			OwnerReferences: owned(set),
 		},
 		Spec: *set.Spec.Template.Spec.DeepCopy(),
 	}
 	pod.Spec.NodeName = "n1"
 	_ = c.Create(ctx, pod)
+}
+
+func owned(set *apps.StatefulSet) []metav1.OwnerReference {
+	kind := apps.SchemeGroupVersion.WithKind("StatefulSet")
+	return []metav1.OwnerReference{*metav1.NewControllerRef(set, kind)}
 }
 
 func (c *cluster) setStatus(ctx context.Context, pod *core.Pod, ready bool) {
@@ -429,7 +435,8 @@ func (c *cluster) image(image string) string {
 		c.t.Fatal(err)
 	}
 	patch := fmt.Sprintf(`{"spec":{"template":{"spec":{"containers":[{"name":"server","image":%q}]}}}}`, image)
-	if err := c.Patch(c.t.Context(), set, client.RawPatch(types.StrategicMergePatchType, []byte(patch))); err != nil {
+	changes := client.RawPatch(types.StrategicMergePatchType, []byte(patch))
+	if err := c.Patch(c.t.Context(), set, changes); err != nil {
 		c.t.Fatal(err)
 	}
 	return fmt.Sprintf("revision-%d", set.Generation)

@@ -88,7 +88,7 @@ func (c *cluster) makeResting(name string) {
 			ObjectMeta: metav1.ObjectMeta{
 				Namespace: c.namespace, Name: fmt.Sprintf("%s-%d", name, ordinal),
 				Labels:          map[string]string{"app": name, apps.ControllerRevisionHashLabelKey: "one"},
-				OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(set, apps.SchemeGroupVersion.WithKind("StatefulSet"))},
+				OwnerReferences: owned(set),
 			},
 			Spec: *set.Spec.Template.Spec.DeepCopy(),
 		}

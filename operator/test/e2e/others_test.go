@@ -64,7 +64,8 @@ func TestARollWaitsForBackupsOfOtherOperators(t *testing.T) {
 	c.start()
 	says := func(name string) func() bool {
 		return func() bool {
-			return c.reason() == "BackupRuns" && strings.Contains(c.seen().Status.Step.Message, "backup "+name+" runs since")
+			message := c.seen().Status.Step.Message
+			return c.reason() == "BackupRuns" && strings.Contains(message, "backup "+name+" runs since")
 		}
 	}
 	c.until("Percona's backup is waited for", says("weekly"))
@@ -83,7 +84,9 @@ func TestARollWaitsForBackupsOfOtherOperators(t *testing.T) {
 
 func TestBackupsThatCannotBeListedStopARoll(t *testing.T) {
 	c := begin(t)
-	c.smartUpdate(func(spec *v1alpha1.SmartUpdateSpec) { spec.Backups = []v1alpha1.Backup{{Percona: "cluster1"}} })
+	c.smartUpdate(func(spec *v1alpha1.SmartUpdateSpec) {
+		spec.Backups = []v1alpha1.Backup{{Percona: "cluster1"}}
+	})
 	c.image("mariadb:11.8.3")
 	c.start()
 	c.untilReason("BackupsUnknown")
@@ -98,7 +101,8 @@ func TestARecommendedVersionIsSetInTheOneFieldOfAnotherOperatorsObject(t *testin
 	mariadb := c.foreign("k8s.mariadb.com/v1alpha1", "MariaDB", "shop",
 		map[string]any{"image": "docker-registry1.mariadb.com/library/mariadb:11.8.3", "replicas": int64(3)})
 
-	serves := exec.Command(program, "versions", "--file", "../../examples/mariadb.yaml", "--listen", "127.0.0.1:0")
+	const file = "../../examples/mariadb.yaml"
+	serves := exec.Command(program, "versions", "--file", file, "--listen", "127.0.0.1:0")
 	out, err := serves.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -127,7 +131,8 @@ func TestARecommendedVersionIsSetInTheOneFieldOfAnotherOperatorsObject(t *testin
 		versions := c.seen().Status.Versions
 		return versions != nil && versions.Apply == "disabled" && versions.LastCheck == nil
 	})
-	patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"upgradeOptions":{"apply":"11.8-recommended"}}}`))
+	patch := client.RawPatch(types.MergePatchType,
+		[]byte(`{"spec":{"upgradeOptions":{"apply":"11.8-recommended"}}}`))
 	if err := c.Patch(t.Context(), c.object, patch); err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +146,8 @@ func TestARecommendedVersionIsSetInTheOneFieldOfAnotherOperatorsObject(t *testin
 	index := slices.IndexFunc(mariadb.GetManagedFields(), func(f metav1.ManagedFieldsEntry) bool {
 		return f.Manager == controller.FieldManager
 	})
-	if index < 0 || string(mariadb.GetManagedFields()[index].FieldsV1.GetRawBytes()) != `{"f:spec":{"f:image":{}}}` {
+	const onlyImage = `{"f:spec":{"f:image":{}}}`
+	if index < 0 || string(mariadb.GetManagedFields()[index].FieldsV1.GetRawBytes()) != onlyImage {
 		t.Errorf("%+v", mariadb.GetManagedFields())
 	}
 	if replicas, _, _ := unstructured.NestedInt64(mariadb.Object, "spec", "replicas"); replicas != 3 {

@@ -35,7 +35,6 @@ type proxy struct {
 	name     string
 	address  string
 	server   *http.Server
-	process  int
 	requests int
 	busy     bool
 	pinned   bool
@@ -187,7 +186,7 @@ func (p *proxy) tick() {
 
 func (p *proxy) answer(name string) *proxies.Answer {
 	answer := &proxies.Answer{
-		Process: fmt.Sprint(p.process), Pool: "db", Writer: p.writer, LongestHoldMS: p.longest, Standing: p.standing,
+		Process: p.name, Pool: "db", Writer: p.writer, LongestHoldMS: p.longest, Standing: p.standing,
 	}
 	wish := proxies.Wish{}
 	if p.order != nil {

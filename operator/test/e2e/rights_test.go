@@ -26,9 +26,11 @@ func TestTheOperatorsRightsAreNoMoreThanItNeeds(t *testing.T) {
 		{"patch", "", "pods", ""}, {"deletecollection", "", "pods", ""}, {"update", "apps", "statefulsets", ""},
 		{"patch", "apps", "statefulsets", ""}, {"delete", "apps", "statefulsets", ""},
 		{"update", "apps", "statefulsets", "scale"}, {"delete", "proxima.io", "smartupdates", ""},
-		{"update", "proxima.io", "smartupdates", ""}, {"create", "batch", "jobs", ""}, {"delete", "batch", "jobs", ""},
+		{"update", "proxima.io", "smartupdates", ""}, {"create", "batch", "jobs", ""},
+		{"delete", "batch", "jobs", ""},
 		{"patch", "policy", "poddisruptionbudgets", ""}, {"delete", "coordination.k8s.io", "leases", ""},
-		{"list", "", "nodes", ""}, {"patch", "", "nodes", ""}, {"create", "rbac.authorization.k8s.io", "rolebindings", ""},
+		{"list", "", "nodes", ""}, {"patch", "", "nodes", ""},
+		{"create", "rbac.authorization.k8s.io", "rolebindings", ""},
 		{"delete", "", "persistentvolumeclaims", ""}, {"create", "", "serviceaccounts", "token"},
 		{"impersonate", "", "users", ""},
 	} {

@@ -58,7 +58,7 @@ func TestARollReplacesReadersFirstAndTheWriterLast(t *testing.T) {
 	if hold := status.LastRoll.LongestHoldMS; hold > 1000 {
 		t.Errorf("writes waited %d ms", hold)
 	}
-	t.Logf("longest hold: %d ms; %s", status.LastRoll.LongestHoldMS, status.LastRoll.Ended.Sub(status.LastRoll.Began.Time))
+	t.Logf("longest hold: %d ms", status.LastRoll.LongestHoldMS)
 }
 
 func TestAtRestThereIsOneRequestInTenSecondsAndNoWrite(t *testing.T) {
@@ -119,8 +119,8 @@ func TestABrokenUpdateIsMendedByTheNextOne(t *testing.T) {
 	c.lock.Unlock()
 	c.untilReason("PodFails")
 	for _, condition := range c.seen().Status.Conditions {
-		if condition.Type == v1alpha1.Stalled && condition.Status != metav1.ConditionTrue ||
-			!strings.Contains(condition.Message, "ImagePullBackOff: no such image") && condition.Type == v1alpha1.Stalled {
+		says := strings.Contains(condition.Message, "ImagePullBackOff: no such image")
+		if condition.Type == v1alpha1.Stalled && (condition.Status != metav1.ConditionTrue || !says) {
 			t.Errorf("%+v", condition)
 		}
 	}
@@ -173,7 +173,8 @@ func TestARollWaitsForABackup(t *testing.T) {
 	}
 	running(1)
 	c.smartUpdate(func(spec *v1alpha1.SmartUpdateSpec) {
-		spec.Backups = []v1alpha1.Backup{{Jobs: &v1alpha1.JobSelector{MatchLabels: map[string]v1alpha1.LabelValue{"app": "backup"}}}}
+		labels := map[string]v1alpha1.LabelValue{"app": "backup"}
+		spec.Backups = []v1alpha1.Backup{{Jobs: &v1alpha1.JobSelector{MatchLabels: labels}}}
 	})
 	c.start()
 	c.untilReason("UpToDate")
@@ -198,8 +199,8 @@ func TestADisruptionBudgetHolds(t *testing.T) {
 	c.make(budget)
 	allow := func(disruptions int32) {
 		budget.Status = policy.PodDisruptionBudgetStatus{
-			ObservedGeneration: budget.Generation, DisruptionsAllowed: disruptions, CurrentHealthy: 3, DesiredHealthy: 2,
-			ExpectedPods: 3,
+			ObservedGeneration: budget.Generation, DisruptionsAllowed: disruptions, CurrentHealthy: 3,
+			DesiredHealthy: 2, ExpectedPods: 3,
 		}
 		if err := c.Status().Update(t.Context(), budget); err != nil {
 			t.Fatal(err)
