@@ -1,6 +1,7 @@
 """The page on smart updates has every option, every reason, and objects that the API server takes."""
 
 import re
+import subprocess
 
 import pytest
 import yaml
@@ -8,7 +9,7 @@ import yaml
 from harness import until
 from harness.helm import PROGRAM as HELM
 from harness.helm import objects
-from harness.proxy import ROOT
+from harness.proxy import BINARY, ROOT, environment
 
 PAGE = (ROOT / "docs/smart-update.md").read_text()
 DEFINITION = yaml.safe_load((ROOT / "operator/config/crd/proxima.io_smartupdates.yaml").read_text())
@@ -92,6 +93,22 @@ def test_the_chart_makes_the_service_and_the_versions_that_the_page_names(tmp_pa
         if endpoint.endswith(".db:11000"):
             name = endpoint.removeprefix("http://").removesuffix(".db:11000")
             assert ("Service", name) in rendered
+
+
+@pytest.mark.skipif(not HELM.exists(), reason="there is no .cache/helm: scripts/helm.sh builds it")
+def test_the_program_accepts_the_configuration_of_the_page(tmp_path):
+    [values] = [block for block in BLOCKS if block.startswith("cache:")]
+    (tmp_path / "values.yaml").write_text(values)
+    rendered = objects(tmp_path / "values.yaml", release="db", namespace="db")
+    [text] = rendered.configurations().values()
+    # The pod's files are the test's.
+    for name, place in (("password", "/etc/proxima/monitor"), ("token", "/etc/proxima/admin")):
+        (tmp_path / name).write_text("0123456789abcdef" * 4 + "\n")
+        text = text.replace(f"{place}/{name}", str(tmp_path / name))
+    file = tmp_path / "proxima.yaml"
+    file.write_text(text)
+    checked = subprocess.run([BINARY, "check", file], env=environment(), capture_output=True, text=True)
+    assert checked.returncode == 0, checked.stderr
 
 
 def test_the_versions_of_the_page_are_the_example():
