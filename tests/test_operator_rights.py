@@ -131,6 +131,11 @@ class Home:
             },
         )
 
+    def events(self):
+        """The reasons of all events."""
+        place = f"/apis/events.k8s.io/v1/namespaces/{self.namespace}/events"
+        return {each["reason"] for each in json.loads(self.plane.ask("GET", place)[1])["items"]}
+
     def condition(self, name, kind):
         """The condition of this type of a SmartUpdate: its status and reason."""
         _, answer = self.plane.ask("GET", f"{self.updates}/{name}")
@@ -163,11 +168,7 @@ def test_the_charts_rights_suffice_to_lead_watch_tell_and_write_the_status(plane
         longest=PATIENCE * 2,
     )
 
-    def told():
-        _, answer = plane.ask("GET", f"/apis/events.k8s.io/v1/namespaces/{home.namespace}/events")
-        return [each for each in json.loads(answer)["items"] if each["reason"] == "Stalled"]
-
-    until(told, "an event tells of it")
+    until(lambda: "Stalled" in home.events(), "an event tells of it")
     leases = f"/apis/coordination.k8s.io/v1/namespaces/{home.namespace}/leases/proxima-operator"
     _, lease = plane.ask("GET", leases)
     assert json.loads(lease)["spec"]["holderIdentity"]
@@ -221,6 +222,8 @@ def test_the_recommended_version_is_set_in_the_one_field_of_a_new_set(plane, pro
             f"{name}: {condition}",
             longest=PATIENCE * 2,
         )
+
+    until(lambda: {"ImageSet", "Reported"} <= home.events(), "events tell of both")
 
     def template(name):
         return json.loads(plane.ask("GET", f"{sets}/{name}")[1])["spec"]["template"]["spec"]["containers"]

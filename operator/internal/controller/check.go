@@ -7,7 +7,9 @@ import (
 	"time"
 
 	apps "k8s.io/api/apps/v1"
+	core "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -49,10 +51,24 @@ func (r *Reconciler) check(
 	status.Versions = &result.Status
 	if condition := result.Condition; condition != nil {
 		condition.Type, condition.ObservedGeneration = v1alpha1.UpdateAvailable, object.Generation
+		r.tellCheck(object, condition)
 		meta.SetStatusCondition(&status.Conditions, *condition)
 	}
 	showCheck(object, status)
 	return nil
+}
+
+// tellCheck tells what a check has come to, unless that is known.
+func (r *Reconciler) tellCheck(object *v1alpha1.SmartUpdate, now *metav1.Condition) {
+	was := meta.FindStatusCondition(object.Status.Conditions, now.Type)
+	if was != nil && was.Reason == now.Reason && was.Message == now.Message {
+		return
+	}
+	kind := core.EventTypeNormal
+	if now.Status == metav1.ConditionUnknown {
+		kind = core.EventTypeWarning
+	}
+	r.Events.Eventf(object, nil, kind, now.Reason, "Check", "%s", now.Message)
 }
 
 // running are the versions that servers tell the proxies, one for each member.
