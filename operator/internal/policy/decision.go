@@ -100,7 +100,7 @@ func (v *view) complete(d Decision) Decision {
 	d.Act = Nothing
 	switch {
 	case d.handsOff || len(v.asked) == 0:
-	case !v.inForce(d.Wish):
+	case !v.isGivenToAll(d.Wish):
 		if d.Act = Give; isEmpty(d.Wish) {
 			d.Act = End
 		}
@@ -159,8 +159,8 @@ func isEmpty(w proxies.Wish) bool {
 	return !w.Hold && len(w.Drain) == 0 && w.Writer == ""
 }
 
-// inForce: every proxy that is asked has this wish, and for long enough.
-func (v *view) inForce(w proxies.Wish) bool {
+// isGivenToAll: every proxy that is asked has this wish, and for long enough.
+func (v *view) isGivenToAll(w proxies.Wish) bool {
 	for _, proxy := range v.asked {
 		order := proxy.Answer.Order
 		if isEmpty(w) {

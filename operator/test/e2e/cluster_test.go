@@ -68,7 +68,9 @@ type cluster struct {
 	operator  *exec.Cmd
 	log       *output
 	kube      string
-	folder    string
+	// metrics is the address of the operator that was started last.
+	metrics string
+	folder  string
 
 	lock sync.Mutex
 	// evicted are the pods that went, in their order.
@@ -373,7 +375,13 @@ func (c *cluster) another() *exec.Cmd {
 	if err := os.WriteFile(file, []byte(token+"\n"), 0o600); err != nil {
 		c.t.Fatal(err)
 	}
-	operator := exec.Command(program, "--namespace", c.namespace, "--token-file", file, "--metrics", "0",
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.metrics = free.Addr().String()
+	free.Close()
+	operator := exec.Command(program, "--namespace", c.namespace, "--token-file", file, "--metrics", c.metrics,
 		"--health", "0", "--leader-elect=false")
 	operator.Env = append(os.Environ(), "KUBECONFIG="+c.kube)
 	operator.Stdout, operator.Stderr = c.log, c.log
@@ -418,6 +426,14 @@ func (c *cluster) reason() string {
 		if condition.Type == v1alpha1.Ready {
 			return condition.Reason
 		}
+	}
+	return ""
+}
+
+// message is that of the step.
+func (c *cluster) message() string {
+	if step := c.seen().Status.Step; step != nil {
+		return step.Message
 	}
 	return ""
 }

@@ -64,8 +64,7 @@ func TestARollWaitsForBackupsOfOtherOperators(t *testing.T) {
 	c.start()
 	says := func(name string) func() bool {
 		return func() bool {
-			message := c.seen().Status.Step.Message
-			return c.reason() == "BackupRuns" && strings.Contains(message, "backup "+name+" runs since")
+			return c.reason() == "BackupRuns" && strings.Contains(c.message(), "backup "+name+" runs since")
 		}
 	}
 	c.until("Percona's backup is waited for", says("weekly"))
@@ -90,7 +89,7 @@ func TestBackupsThatCannotBeListedStopARoll(t *testing.T) {
 	c.image("mariadb:11.8.3")
 	c.start()
 	c.untilReason("BackupsUnknown")
-	if message := c.seen().Status.Step.Message; !strings.Contains(message, "forbidden") {
+	if message := c.message(); !strings.Contains(message, "forbidden") {
 		t.Error(message)
 	}
 }

@@ -1,6 +1,8 @@
 package e2e
 
 import (
+	"io"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -55,10 +57,36 @@ func TestARollReplacesReadersFirstAndTheWriterLast(t *testing.T) {
 		}
 		return true
 	})
+	c.showsMetrics(
+		`rolls_total{name="db",namespace="NS",outcome="completed"} 1`,
+		`hold_seconds_count{name="db",namespace="NS"} 2`,
+		`members_online{name="db",namespace="NS"} 3`,
+		`step_seconds_count{name="db",namespace="NS",step="AwaitingPod"} 3`,
+	)
 	if hold := status.LastRoll.LongestHoldMS; hold > 1000 {
 		t.Errorf("writes waited %d ms", hold)
 	}
 	t.Logf("longest hold: %d ms", status.LastRoll.LongestHoldMS)
+}
+
+// showsMetrics asks for the operator's own metrics. NS stands for the namespace.
+func (c *cluster) showsMetrics(lines ...string) {
+	c.t.Helper()
+	reply, err := http.Get("http://" + c.metrics + "/metrics")
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer reply.Body.Close()
+	text, err := io.ReadAll(reply.Body)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	for _, line := range lines {
+		line = "\nproxima_operator_" + strings.ReplaceAll(line, "NS", c.namespace) + "\n"
+		if !strings.Contains(string(text), line) {
+			c.t.Errorf("metrics lack %q", line)
+		}
+	}
 }
 
 func TestAtRestThereIsOneRequestInTenSecondsAndNoWrite(t *testing.T) {
@@ -225,7 +253,7 @@ func TestAPausedObjectShowsTheNextAct(t *testing.T) {
 	c.image("mariadb:11.8.3")
 	c.start()
 	c.untilReason("Paused")
-	if message := c.seen().Status.Step.Message; !strings.Contains(message, "order all proxies to drain db-2") {
+	if message := c.message(); !strings.Contains(message, "order all proxies to drain db-2") {
 		t.Error(message)
 	}
 	c.fleet.lock.Lock()
