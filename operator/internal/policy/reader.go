@@ -36,13 +36,13 @@ func (v *view) drain(pod Pod) *Decision {
 	draining := &Decision{
 		Wish: wish, Pod: pod, Step: Draining, StepPod: pod.Name, Reason: "Draining", Again: whileDrained,
 	}
-	everywhere, somewhere := true, false
+	everywhere := true
 	for _, proxy := range v.asked {
 		member := proxy.member(pod.UID)
 		everywhere = everywhere && proxy.drains(pod.Name) && (member == nil || member.Drains)
-		somewhere = somewhere || proxy.drains(pod.Name)
 	}
-	draining.afresh = !somewhere
+	// The sessions of a proxy that was told later have the whole time, too.
+	draining.afresh = !everywhere
 	sessions := v.sessions(pod)
 	draining.Message = fmt.Sprintf("%s is drained: %d sessions left", pod.Name, sessions)
 	switch limit := v.Spec.Limits.Drain.Of(time.Minute); {
@@ -50,7 +50,7 @@ func (v *view) drain(pod Pod) *Decision {
 		draining.Message = pod.Name + " is to be drained on all proxies"
 	case sessions == 0:
 		draining.Act, draining.Step, draining.Reason = Evict, Evicting, "Drained"
-	case somewhere && v.Now.Sub(later(v.since(Draining, pod.Name), v.Started)) >= limit:
+	case v.Now.Sub(later(v.since(Draining, pod.Name), v.Started)) >= limit:
 		draining.Act, draining.Step, draining.Reason = Evict, Evicting, "DrainLimit"
 		draining.Message = fmt.Sprintf("%s is evicted with %d sessions left, after limits.drain",
 			pod.Name, sessions)

@@ -227,19 +227,10 @@ func (w *walk) judgeEviction(o Observation, pod Pod) {
 		}
 		if p.order == nil || !slices.Contains(p.order.wish.Drain, pod.Name) {
 			w.fail("evicts %s, which %s does not drain", pod.Name, p.name)
-		} else if p.sessions[pod.UID] > 0 && w.now.Sub(p.order.drained[pod.Name]) < 9*time.Second &&
-			!w.newDrain(pod.Name) {
+		} else if p.sessions[pod.UID] > 0 && w.now.Sub(p.order.drained[pod.Name]) < 9*time.Second {
 			w.fail("evicts %s with sessions left, before limits.drain", pod.Name)
 		}
 	}
-}
-
-// newDrain: some proxy drains the pod for long enough, and this one came later.
-func (w *walk) newDrain(name string) bool {
-	return slices.ContainsFunc(w.proxies, func(p *modelProxy) bool {
-		return p.order != nil && !p.order.drained[name].IsZero() &&
-			w.now.Sub(p.order.drained[name]) >= 9*time.Second
-	})
 }
 
 func (w *walk) firstReadyWriter() string {
