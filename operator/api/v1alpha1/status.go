@@ -75,7 +75,7 @@ type Step struct {
 
 // Versions are the server's: what runs, what is wanted, what there is.
 type Versions struct {
-	// Running is the lowest version that a server tells the proxies.
+	// Running is the version that the writer tells the proxies.
 	//
 	// +optional
 	Running string `json:"running,omitempty"`
