@@ -22,11 +22,11 @@ import (
 // evictLimit bounds one call for an eviction.
 const evictLimit = 5 * time.Second
 
-// order gives the wish to the proxies, or ends the order there. One that cannot be reached is seen at the
-// next turn. What others say against it is returned.
+// order gives the wish to the proxies, or ends the order there. It returns whether all have taken it, and
+// what some say against it.
 func (r *Reconciler) order(
 	ctx context.Context, object *v1alpha1.SmartUpdate, seen *seen, decision policy.Decision,
-) *policy.Refusal {
+) (taken bool, refusal *policy.Refusal) {
 	var to []proxies.Endpoint
 	for _, endpoint := range seen.endpoints {
 		if slices.Contains(decision.To, endpoint.Pod) {
@@ -39,11 +39,13 @@ func (r *Reconciler) order(
 	} else {
 		replies = r.Proxies.Give(ctx, seen.target, to, decision.Wish, policy.OrderLife)
 	}
+	taken = true
 	var refusals []string
 	for _, reply := range replies {
 		if reply.Err == nil {
 			continue
 		}
+		taken = false
 		failedOrders.WithLabelValues(object.Namespace, object.Name, reply.Endpoint.Pod).Inc()
 		log.FromContext(ctx).Info("an order has failed", "proxy", reply.Endpoint.Pod, "reason", reply.Err.Error())
 		if reply.Err.Status != 0 {
@@ -51,9 +53,9 @@ func (r *Reconciler) order(
 		}
 	}
 	if len(refusals) == 0 {
-		return nil
+		return taken, nil
 	}
-	return &policy.Refusal{Text: strings.Join(refusals, "; ")}
+	return false, &policy.Refusal{Text: strings.Join(refusals, "; ")}
 }
 
 // evict evicts this very pod. Budgets hold. One that is gone already is no error.

@@ -27,7 +27,7 @@ func (r *Reconciler) check(
 	ctx context.Context, object *v1alpha1.SmartUpdate, seen *seen, status *v1alpha1.SmartUpdateStatus,
 ) error {
 	options := object.Spec.UpgradeOptions
-	if options == nil || status.Roll != nil || seen.set == nil || seen.Older != "" || r.Versions == nil {
+	if options == nil || status.Roll != nil || seen.set == nil || seen.Older != "" {
 		return nil
 	}
 	holder, path, image, err := r.imageNow(ctx, object, seen.set)

@@ -47,6 +47,9 @@ type kept struct {
 	refused *policy.Refusal
 }
 
+// afterFailure keeps a proxy that answers and takes no order from being asked without a pause.
+const afterFailure = 100 * time.Millisecond
+
 // New returns a reconciler that begins now.
 func New(
 	cached client.Client, live client.Reader, asked *proxies.Client, checker Checker,
@@ -93,7 +96,10 @@ func (r *Reconciler) take(
 	again := ctrl.Result{RequeueAfter: decision.Again}
 
 	if decision.Act == policy.Give || decision.Act == policy.End {
-		kept.refused = r.order(ctx, object, seen, decision)
+		var taken bool
+		if taken, kept.refused = r.order(ctx, object, seen, decision); !taken {
+			again.RequeueAfter = max(again.RequeueAfter, afterFailure)
+		}
 	}
 	if policy.Holding(seen.Observation) && decision.Failed == nil {
 		// Clients wait, so that the status waits until they are released.
