@@ -25,7 +25,7 @@ func TestAGuardStopsTheNextAct(t *testing.T) {
 			backup(o)
 			order(o, drained)
 			everywhere(o, 2, offline)
-		}, Decision{Act: Nothing, Reason: "PodNotOnline", Wish: drained}},
+		}, Decision{Act: End, Reason: "PodNotOnline"}},
 		{"backup beside a broken pod", func(o *Observation) {
 			outdate(o, 2)
 			backup(o)

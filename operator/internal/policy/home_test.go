@@ -35,6 +35,15 @@ func TestInTheEndTheWriterReturnsAndOrdersEnd(t *testing.T) {
 			rolls(o, "db-0")
 			order(o, proxies.Wish{Writer: "db-0"})
 		}, Decision{Act: End, Reason: "Ends", Step: EndingOrders}},
+		{"to the one that the proxies' settings name", func(o *Observation) {
+			away(o)
+			rolls(o, "db-2")
+			for index := range o.Proxies {
+				o.Proxies[index].Answer.Preferred = "db-0"
+			}
+			order(o, held)
+			quiet(o)
+		}, Decision{Act: Give, Reason: "WriterMoves", Wish: proxies.Wish{Hold: true, Writer: "db-0"}}},
 		{"a backup has begun: the writer stays", func(o *Observation) {
 			away(o)
 			o.Backups = []Backup{{Name: "nightly", Since: noon}}

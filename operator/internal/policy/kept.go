@@ -39,20 +39,24 @@ func (v *view) asItIs() proxies.Wish {
 	return wish
 }
 
-// afterEvictions is asItIs without the drains of pods that are not to be evicted now: pods that have come
-// back, and outdated ones that were not evicted yet.
+// afterEvictions is asItIs with the drains of those pods alone that were evicted and have not ended. A proxy
+// drains the pod that had the name when it was first named, and not the one in its place; and a proxy that
+// has just come refuses the name of a pod that is not there.
 func (v *view) afterEvictions() proxies.Wish {
 	wish := v.asItIs()
 	wish.Drain = slices.DeleteFunc(wish.Drain, func(name string) bool {
 		pod, found := v.pod(name)
-		return found && !pod.Terminating && (!v.isUpdated(pod) || v.isFinished(pod))
+		return !found || !pod.Terminating
 	})
 	return wish
 }
 
-// rulesChoice is the member to which the proxies write by their own rule: who writes, while no order names a
-// writer, and who did before in this roll, while one does.
+// rulesChoice is the member to which the proxies write by their own rule: the one that their settings name,
+// else who writes, while no order names a writer, and who did before in this roll, while one does.
 func (v *view) rulesChoice() string {
+	if len(v.ready) > 0 && v.ready[0].Answer != nil && v.servesSomewhere(v.ready[0].Answer.Preferred) {
+		return v.ready[0].Answer.Preferred
+	}
 	for _, proxy := range v.asked {
 		if order := proxy.Answer.Order; order != nil && order.Writer != "" {
 			if v.Status.Roll == nil {

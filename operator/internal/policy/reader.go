@@ -36,16 +36,20 @@ func (v *view) drain(pod Pod) *Decision {
 	draining := &Decision{
 		Wish: wish, Pod: pod, Step: Draining, StepPod: pod.Name, Reason: "Draining", Again: whileDrained,
 	}
-	everywhere := true
+	everywhere, another := true, false
 	for _, proxy := range v.asked {
 		member := proxy.member(pod.UID)
 		everywhere = everywhere && proxy.drains(pod.Name) && (member == nil || member.Drains)
+		another = another || proxy.drains(pod.Name) && member != nil && !member.Drains
 	}
 	// The sessions of a proxy that was told later have the whole time, too.
 	draining.afresh = !everywhere
 	sessions := v.sessions(pod)
 	draining.Message = fmt.Sprintf("%s is drained: %d sessions left", pod.Name, sessions)
 	switch limit := v.Spec.Limits.Drain.Of(time.Minute); {
+	case another:
+		draining.Wish = v.afterEvictions()
+		draining.Message = "an order drains the pod that " + pod.Name + " was before: it ends first"
 	case !everywhere:
 		draining.Message = pod.Name + " is to be drained on all proxies"
 	case sessions == 0:

@@ -50,11 +50,11 @@ func TestAReaderIsDrainedAndThenEvicted(t *testing.T) {
 			everywhere(o, 2, noSessions)
 			o.Proxies[1].Answer.Order = nil
 		}, Decision{Act: Give, Reason: "Draining", Wish: drained}},
-		{"a proxy was told, and does not drain it yet", func(o *Observation) {
+		{"a proxy drains the pod that was there before", func(o *Observation) {
 			draining(o)
 			everywhere(o, 2, noSessions)
 			member(o, 1, 2, func(m *proxies.Member) { m.Drains = false })
-		}, Decision{Act: Nothing, Reason: "Draining", Wish: drained}},
+		}, Decision{Act: End, Reason: "Draining"}},
 		{"the order is repeated in time", func(o *Observation) {
 			draining(o)
 			o.Proxies[1].Answer.Order.EndsInMS = 14_000

@@ -8,6 +8,8 @@ type Answer struct {
 	Pool    string `json:"pool"`
 	// Writer is the pod that takes writes now; empty: none.
 	Writer string `json:"writer"`
+	// Preferred is who would take them by the proxy's own settings alone; empty: they name nobody.
+	Preferred string `json:"preferred"`
 	// Quiet: nothing is under way at the writer, and new writes wait.
 	Quiet bool `json:"quiet"`
 	// HeldMS is for how long writes wait because of a hold; nil: no hold is in force.

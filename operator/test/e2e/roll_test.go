@@ -33,8 +33,8 @@ func TestARollReplacesReadersFirstAndTheWriterLast(t *testing.T) {
 		t.Errorf("pods went in the order %v", order)
 	}
 	want := []string{
-		`{"drain":["db-2"]}`, `{"drain":["db-1"]}`,
-		`{"hold":true}`, `{"hold":true,"writer":"db-1"}`, `{"writer":"db-1"}`, `{"drain":["db-0"],"writer":"db-1"}`,
+		`{"drain":["db-2"]}`, "end", `{"drain":["db-1"]}`, "end",
+		`{"hold":true}`, `{"hold":true,"writer":"db-1"}`, `{"writer":"db-1"}`, `{"drain":["db-0"],"writer":"db-1"}`, `{"writer":"db-1"}`,
 		`{"hold":true,"writer":"db-1"}`, `{"hold":true,"writer":"db-0"}`, `{"writer":"db-0"}`, "end",
 	}
 	c.fleet.lock.Lock()
@@ -193,8 +193,10 @@ func TestARollWaitsForABackup(t *testing.T) {
 	}
 	c.make(job)
 	running := func(active int32) {
-		now := metav1.Now()
-		job.Status.Active, job.Status.StartTime = active, &now
+		if job.Status.Active = active; job.Status.StartTime == nil {
+			now := metav1.Now()
+			job.Status.StartTime = &now
+		}
 		if err := c.Status().Update(t.Context(), job); err != nil {
 			t.Fatal(err)
 		}
@@ -302,7 +304,7 @@ func TestAnOperatorThatIsKilledAtEachStepEndsTheRoll(t *testing.T) {
 	c.fleet.onOrder = func(p *proxy, order string) {
 		// The first proxy that is told something new is the last one that this operator tells.
 		key := order
-		if len(c.fleet.history) > 6 {
+		if len(c.fleet.history) > 9 {
 			key = "back: " + order
 		}
 		if p == c.fleet.proxies[0] && !kills[key] {
