@@ -33,9 +33,7 @@ class Unavailable(Exception):
 
 
 def build(output, *options, program=BINARY):
-    """An image by `scripts/image.sh`; without a program, of the one that the script builds."""
-    named = ["--program", program] if program else []
-    command = ["sh", ROOT / "scripts/image.sh", *options, *named, "--output", output]
+    command = ["sh", ROOT / "scripts/image.sh", *options, "--program", program, "--output", output]
     made = subprocess.run(command, stderr=subprocess.PIPE, text=True)
     if "debian: apt-get cannot fetch" in made.stderr:
         raise Unavailable(made.stderr)
