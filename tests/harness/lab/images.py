@@ -11,6 +11,7 @@ import subprocess
 import tarfile
 
 from .. import agent, image
+from ..galera_node import PROVIDER
 from ..proxy import BINARY, ROOT
 
 BEFORE = os.environ.get("PROXIMA_BEFORE", BINARY)
@@ -96,6 +97,40 @@ def _before(folder):
     return _proxima(folder, BEFORE)
 
 
+def _operator(folder):
+    place = "/usr/local/bin/proxima-operator"
+    return {place: OPERATOR}, {"Entrypoint": [place], "User": "65532:65532"}
+
+
+OPERATOR = pathlib.Path(os.environ.get("PROXIMA_OPERATOR", ROOT / "operator/bin/proxima-operator"))
+"""`make -C operator build` makes it."""
+
+
+def _mariadb(folder):
+    """A server of a Galera cluster, with what the scripts call by which it takes over another one's data."""
+    listed = subprocess.run(["dpkg", "-L", "coreutils"], capture_output=True, text=True, check=True).stdout
+    files = {place: pathlib.Path(place) for place in ("/etc/passwd", "/etc/group", str(PROVIDER))}
+    files |= {str(library): library for library in libraries(PROVIDER)}
+    names = [*SCRIPTED.split(), *re.findall(r"^/(?:usr/)?bin/(\S+)$", listed, re.M)]
+    for name in names:
+        source = shutil.which(name, path="/usr/sbin:/usr/bin:/sbin:/bin")
+        files |= _program(source, f"/usr/bin/{name}")
+    # Scripts name their shell by the place that it always had.
+    files["/bin/bash"] = files["/bin/sh"] = files["/usr/bin/bash"]
+    for share in ("/usr/share/mysql/english", "/usr/share/mysql/charsets"):
+        files |= {str(file): file for file in pathlib.Path(share).iterdir()}
+    entry = "/usr/local/bin/galera"
+    files[entry] = ROOT / "tests/lab/galera.sh"
+    return files, {"Entrypoint": [entry], "User": "mysql"}
+
+
+SCRIPTED = """
+bash sh sed grep hostname ps env awk find xargs rsync lsof getopt getconf my_print_defaults resolveip
+mariadb mariadbd wsrep_sst_common wsrep_sst_rsync
+"""
+"""The programs that a server needs beside coreutils."""
+
+
 KINDS = {
     "pause": _pause,
     "memcached": _memcached,
@@ -103,6 +138,8 @@ KINDS = {
     "proxima-before": _before,
     "redis": _redis,
     "agent": _agent,
+    "operator": _operator,
+    "mariadb": _mariadb,
 }
 
 
