@@ -50,12 +50,13 @@ class Pauses:
 
 
 class Witnesses:
-    """Runs `writers` clients that write alone, as many that write in transactions, and as many that read by
-    each of `WORDS`, until it is left."""
+    """Runs `writers` clients that write alone, as many that write in transactions, as many that read by each
+    of `words`, and so many that connect for each read, until it is left. Each of them lets this time pass
+    before a statement."""
 
-    def __init__(self, door, writers=2):
-        self._door, self._ended = door, threading.Event()
-        self.wrong, self.errors = [], collections.Counter()
+    def __init__(self, door, writers=2, words=WORDS, newcomers=0, pause=PAUSE):
+        self._door, self._pause, self._ended = door, pause, threading.Event()
+        self.wrong, self.errors, self.texts = [], collections.Counter(), []
         self.pauses = {kind: Pauses() for kind in ("write", "transaction", "read")}
         self.acknowledged = collections.defaultdict(int)
         self._rows, self._refused = collections.defaultdict(set), collections.defaultdict(set)
@@ -72,7 +73,8 @@ class Witnesses:
                 client.query(f"INSERT INTO counters VALUES ({number}, 0)")
         loops = [(self._writes, number) for number in self._writers]
         loops += [(self._transacts, number) for number in self._writers]
-        loops += [(self._reads, number, word) for number, word in itertools.product(self._writers, WORDS)]
+        loops += [(self._reads, number, word) for number, word in itertools.product(self._writers, words)]
+        loops += [(self._arrives, number % writers) for number in range(newcomers)]
         self._threads = [threading.Thread(target=self._guarded, args=loop) for loop in loops]
 
     def __enter__(self):
@@ -105,7 +107,7 @@ class Witnesses:
 
     def _do(self, kind, action, *arguments):
         """What the action returns. A moment before leaves the processors to others. An error is counted."""
-        time.sleep(PAUSE)
+        time.sleep(self._pause)
         try:
             return action(*arguments)
         except pymysql.err.MySQLError as error:
@@ -113,6 +115,7 @@ class Witnesses:
             if number not in LOST | REFUSED:
                 self.wrong.append(f"{kind}: an error that is not documented: {error}")
             self.errors[kind, number] += 1
+            self.texts.append(f"{kind}: {error}")
             # Whoever has an error at once tries again a little later.
             time.sleep(0.01)
             raise Failed(number) from error
@@ -166,6 +169,11 @@ class Witnesses:
             last = self._sees("reads", client, number, word, last, self.acknowledged[number])
             self.pauses["read"].note()
             self.done["read"] += 1
+
+    def _arrives(self, client, number):
+        """Sees what was acknowledged, with the first statement of its connection."""
+        self._sees("arrives", client, number, "strict", acknowledged=self.acknowledged[number])
+        self.done["arrival"] += 1
 
     def _sees(self, kind, client, number, word, last=0, acknowledged=0):
         token = time.monotonic_ns()

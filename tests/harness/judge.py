@@ -14,9 +14,9 @@ BENCH = os.environ.get("PROXIMA_BENCH", str(pathlib.Path(BINARY).with_name("prox
 
 class Judge:
     """Writes and reads through `address` with this many clients, until `report` is called. `before` is a
-    command that runs it."""
+    command that runs it, and `options` are further ones of the program."""
 
-    def __init__(self, address, folder, writers=20, readers=40, before=()):
+    def __init__(self, address, folder, writers=20, readers=40, before=(), options=()):
         self._report = pathlib.Path(folder) / f"stale-{number()}.json"
         command = [
             *before,
@@ -31,7 +31,7 @@ class Judge:
             "1h",
         ]
         command += ["--writers", str(writers), "--keys", str(writers), "--readers", str(readers)]
-        command += ["--pause", "40ms", "--timeout", "5s"]
+        command += ["--pause", "40ms", "--timeout", "5s", *options]
         self.process = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment()
         )
