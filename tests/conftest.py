@@ -23,8 +23,12 @@ from harness.galera_verdict import Figures
 from harness.lab import requirements
 from harness.lab.cluster import Cluster as Lab
 from harness.lab.control_plane import PROGRAM, ControlPlane
+from harness.lab.galera import Galera
+from harness.lab.galera_proxies import Proxies
+from harness.lab.images import OPERATOR
 from harness.lab.mcrouter_chart import McrouterChart
 from harness.lab.release import Release
+from harness.lab.smart_update import SmartUpdate
 from harness.mcrouter import Router, written
 from harness.members import HOSTS
 from harness.mysql import Database, databases
@@ -202,6 +206,31 @@ def release(lab):
     made.wait_until_coherent()
     print(f"helm install → every node reads what another one wrote: {time.monotonic() - begun:.1f} s")
     return made
+
+
+@pytest.fixture(scope="session")
+def galera_pods(lab):
+    """A Galera cluster of pods in the lab, which all tests share that take it. Each of them leaves all pods
+    ready."""
+    if reason := why_not():
+        pytest.skip(reason)
+    return Galera(lab)
+
+
+@pytest.fixture(scope="session")
+def galera_proxies(lab, galera_pods):
+    """Two proxies before it, by the chart."""
+    if not helm.PROGRAM.exists():
+        pytest.skip("scripts/helm.sh has not built helm")
+    return Proxies(lab)
+
+
+@pytest.fixture(scope="session")
+def smart_update(lab, galera_proxies):
+    """The operator, which rolls it."""
+    if not OPERATOR.exists():
+        pytest.skip("there is no operator: `make -C operator build` makes it")
+    return SmartUpdate(lab, galera_proxies)
 
 
 @pytest.fixture(scope="session")

@@ -137,6 +137,9 @@ class Galera:
 
         return until(seen, "the controller has seen the set")
 
+    def image(self):
+        return self._pod["containers"][0]["image"]
+
     def template_changed(self, image=None, **annotations):
         """Changes the template of the pods, and returns its revision."""
         if image:
@@ -188,5 +191,3 @@ class Galera:
 
 def is_of(pod, revision):
     return pod["metadata"]["labels"]["controller-revision-hash"] == revision
-
-

@@ -1,4 +1,4 @@
-"""Sixteen clients of the Galera cluster of the lab, which write through one proxy and read through another."""
+"""Sixteen clients of the lab's Galera cluster, which write through one proxy and read through another."""
 
 import itertools
 import threading
@@ -39,7 +39,6 @@ class Watch:
         self._thread = threading.Thread(target=self._run, daemon=True)
 
     def __enter__(self):
-        self._pods = self._proxies.ready()
         self._thread.start()
         return self
 
@@ -49,7 +48,7 @@ class Watch:
 
     def _run(self):
         while not self._ended.wait(0.2):
-            for pod in self._pods:
+            for pod in self._proxies.serving():
                 online = [each for each in self._proxies.members(pod) if each["role"] != "out"]
                 self.fewest_online = min(self.fewest_online, len(online))
             pods = self._galera.pods().values()
@@ -105,6 +104,16 @@ class Clients:
         return Verdict(self._witnesses, self._report, self._watch)
 
 
+def under_load(lab, galera, proxies, folder, roll):
+    """What clients saw of a roll, and how many seconds it took."""
+    with Clients(lab, galera, proxies, folder) as clients:
+        begun = time.monotonic()
+        roll()
+        took = time.monotonic() - begun
+        clients.more()
+    return clients.verdict(), took
+
+
 class Verdict:
     """What clients have seen of a roll."""
 
@@ -137,6 +146,6 @@ class Verdict:
 
     def __str__(self):
         return (
-            f"{self.errors} errors in {self.requests} requests, no write for {1000 * self.no_write_for:.0f} ms "
-            f"at most, at least {self.fewest_online} servers online in each proxy"
+            f"{self.errors} errors in {self.requests} requests, no write for "
+            f"{1000 * self.no_write_for:.0f} ms at most, {self.fewest_online} servers online at least"
         )

@@ -1,93 +1,75 @@
 """Proxies before the Galera cluster of the lab: a release of the chart without a cache."""
 
+import base64
 import json
 
 import yaml
 
+from .. import until
 from ..helm import CHART, PROGRAM
+from ..proxy import ROOT
 from .galera import MONITOR, NAME, PASSWORD, SPACE, USER
+from .objects import is_ready
 from .release import image
 
 ADMIN = 9150
 PORT = 3306
-SERVICE = "proxies"
-"""The Service of the admin ports."""
+TOKEN = "0123456789abcdef" * 4
+"""What orders need, as admin ports are open to other pods."""
 
-_SELECTED = "app.kubernetes.io/instance=proxima,app.kubernetes.io/component=db"
-_FILES = "/etc/proxima/users"
+EXAMPLE = ROOT / "examples/galera-smart-update"
+
+SELECTED = "app.kubernetes.io/instance=proxima,app.kubernetes.io/component=db"
+
+
+def _secret(name, **texts):
+    data = {key: base64.b64encode(text.encode()).decode() for key, text in texts.items()}
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": name, "namespace": SPACE},
+        "data": data,
+    }
 
 
 class Proxies:
-    """A proxy on each node."""
+    """So many proxies, on as many nodes as there are."""
 
-    def __init__(self, lab):
-        self._lab = lab
+    def __init__(self, lab, count=2):
+        self._lab, self.count = lab, count
         self._file = lab.switch.folder / "proxies.yaml"
-        secret = {"users.yaml": f"{USER}: {{password: {PASSWORD}}}\n", "monitor": f"{MONITOR}\n"}
-        lab.apply(
-            {
-                "apiVersion": "v1",
-                "kind": "Secret",
-                "metadata": {"name": "users", "namespace": SPACE},
-                "stringData": secret,
-            }
-        )
-        lab.apply(
-            {
-                "apiVersion": "v1",
-                "kind": "Service",
-                "metadata": {"name": SERVICE, "namespace": SPACE},
-                "spec": {
-                    "clusterIP": "None",
-                    "selector": dict(pair.split("=") for pair in _SELECTED.split(",")),
-                    "ports": [{"name": "admin", "port": ADMIN, "targetPort": "admin"}],
-                },
-            }
-        )
-        listener = {
-            "address": f"0.0.0.0:{PORT}",
-            "protocol": "mysql",
-            "route": NAME,
-            "users": f"{_FILES}/users.yaml",
-        }
-        pool = {
-            "protocol": "mysql",
-            "kubernetes": f"{NAME}:mysql",
-            # One that brings another one up to date serves meanwhile: two are online at any time.
-            "galera": {"donors": "serve", "consistency": "strict"},
-            "user": MONITOR,
-            "password_file": f"{_FILES}/monitor",
-            # The machine may be busy.
-            "timeout": "5s",
-        }
-        self.values = {
-            "fullnameOverride": "proxima",
-            "image": image(lab, "proxima"),
-            "cache": {"mode": "none"},
-            "monitoring": {"enabled": False},
-            "proxies": {
-                NAME: {
-                    "kind": "DaemonSet",
-                    "adminPort": ADMIN,
-                    "config": {"listeners": [listener], "pools": {NAME: pool}},
-                    "volumes": [{"name": "users", "secret": {"secretName": "users"}}],
-                    "volumeMounts": [{"name": "users", "mountPath": _FILES, "readOnly": True}],
-                }
-            },
-        }
-        self.install()
+        users = f"{USER}: {{password: {PASSWORD}}}\n"
+        lab.apply(_secret("users", **{"users.yaml": users, "monitor": f"{MONITOR}\n"}))
+        lab.apply(_secret("token", token=TOKEN))
+        self.values = yaml.safe_load((EXAMPLE / "values.yaml").read_text())
+        self.values["image"] = image(lab, "proxima")
+        self.values["operator"]["enabled"] = False
+        self.values["monitoring"] = {"enabled": False}
+        self.values["admin"] = {"token": {"from": "secret", "secret": "token"}}
+        self.scale(count)
         self.ready()
 
+    def scale(self, count):
+        """From now on there are so many proxies; waits for none."""
+        self.count = count
+        self.values["proxies"][NAME]["replicas"] = count
+        self.install()
+
     def install(self, **values):
-        """Installs or upgrades the release."""
-        self._file.write_text(yaml.safe_dump({**self.values, **values}))
+        """Installs or upgrades the release, with these values from now on."""
+        self.values |= values
+        self._file.write_text(yaml.safe_dump(self.values))
         client = [f"--kubeconfig={self._lab.plane.kubeconfig}", f"--namespace={SPACE}"]
         words = ["upgrade", "--install", "proxima", CHART, f"--values={self._file}"]
         self._lab.switch.run(PROGRAM, *client, *words)
 
     def ready(self):
-        """Waits until each node has a proxy that serves, and returns their pods."""
-        return self._lab.ready(_SELECTED, len(self._lab.nodes), SPACE)
+        """Waits until all of them serve and none is about to end, and returns their pods."""
+        return self._lab.ready(SELECTED, self.count, SPACE)
+
+    def serving(self):
+        """The pods of those that serve now."""
+        return [pod for pod in self._lab.pods(SELECTED, SPACE) if is_ready(pod)]
 
     def addresses(self):
         """Where clients connect, a proxy each."""
@@ -97,3 +79,24 @@ class Proxies:
         """What a proxy says of each server."""
         [pool] = json.loads(self._lab.http(pod, ADMIN, f"/mysql?pool={NAME}")[1])["pools"]
         return pool["members"]
+
+    def writer(self):
+        """Who takes writes, once all proxies say the same."""
+
+        def named():
+            found = set()
+            for pod in self.ready():
+                found.add(
+                    next((each["name"] for each in self.members(pod) if each["role"] == "writer"), None)
+                )
+            return found.pop() if len(found) == 1 else None
+
+        return until(named, "all proxies have one writer", every=0.05)
+
+    def wait_for_all(self):
+        """Waits until each proxy has all servers."""
+
+        def complete():
+            return all([each["role"] for each in self.members(pod)].count("out") == 0 for pod in self.ready())
+
+        until(complete, "each proxy has all servers", every=0.1)

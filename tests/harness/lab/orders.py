@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from .. import PATIENCE, until
 from .galera import PODS, is_of
-from .galera_proxies import ADMIN
+from .galera_proxies import ADMIN, TOKEN
 
 LIFE = "30s"
 """An order ends after this time unless it is repeated."""
@@ -18,8 +18,8 @@ ALL = ("writer", "reader")
 class Orders:
     """What one client asks of all proxies: the answers are those of all of them."""
 
-    def __init__(self, lab, proxies, token, name="roll", pool="db"):
-        self._lab, self._proxies, self._token = lab, proxies, token
+    def __init__(self, lab, proxies, name="roll", pool="db"):
+        self._lab, self._proxies = lab, proxies
         self._path = f"/pools/{pool}/orders/{name}"
 
     def put(self, **wish):
@@ -48,12 +48,12 @@ class Orders:
         return seen
 
     def _ask(self, method, body=None):
-        pods = self._proxies.ready()
+        pods = self._proxies.serving()
         with ThreadPoolExecutor(len(pods)) as threads:
             return list(threads.map(lambda pod: self._ask_one(pod, method, body), pods))
 
     def _ask_one(self, pod, method, body):
-        headers = {"X-Proxima": "yes", "Authorization": f"Bearer {self._token}"}
+        headers = {"X-Proxima": "yes", "Authorization": f"Bearer {TOKEN}"}
         headers["Content-Type"] = "application/json"
         with self._lab.switch.entered():
             client = http.client.HTTPConnection(pod["status"]["podIP"], ADMIN, timeout=PATIENCE)
