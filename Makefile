@@ -36,7 +36,7 @@ bench: ## measure side by side with the proxies that are installed, into bench/r
 	@PATH="$$PATH:$(CURDIR)/target/servers/mysqlrouter97/root/usr/bin" target/release/proxima-bench compare $(ARGS)
 	@bash bench/reload.sh
 
-demo: ## three nodes on this machine: local reads, writes to all, a fourth that joins; with EXAMPLE=fleet as a fleet, with EXAMPLE=auto-eject-pool beside twemproxy, with EXAMPLE=galera-causal beside HAProxy
+demo: ## three nodes on this machine: local reads, writes to all, a fourth that joins; with EXAMPLE=fleet as a fleet, with EXAMPLE=auto-eject-pool beside twemproxy, with EXAMPLE=galera-causal beside HAProxy, with EXAMPLE=galera-smart-update in Kubernetes
 	@bash examples/$(EXAMPLE)/demo.sh
 
 lab: ## a shell with kubectl and helm beside a Kubernetes cluster of NODES (2) nodes on this machine, which ends with it
