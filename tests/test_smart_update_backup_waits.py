@@ -2,23 +2,11 @@
 
 import pytest
 
+from harness.lab.backup import backup
 from harness.lab.galera import SPACE
 
 # One process has the lab.
 pytestmark = [pytest.mark.alone, pytest.mark.timeout(300)]
-
-
-def backup(lab):
-    """A Job that runs until it is deleted."""
-    container = {"name": "backup", "image": lab.image("pause"), "imagePullPolicy": "Never"}
-    labels = {"app": "backup"}
-    pod = {"restartPolicy": "Never", "terminationGracePeriodSeconds": 0, "containers": [container]}
-    return {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": {"name": "backup", "namespace": SPACE, "labels": labels},
-        "spec": {"template": {"metadata": {"labels": labels}, "spec": pod}},
-    }
 
 
 def test_a_roll_begins_when_the_backup_has_ended(lab, galera_pods, smart_update):

@@ -64,6 +64,7 @@ class Clients:
         self._galera = galera
         addresses = proxies.addresses()
         doors = Doors(lab, addresses, galera.new_schema())
+        self.connect = doors.connect
         # Each writer's rows are read through both proxies, as connections go to them in turn.
         self._witnesses = Witnesses(doors, words=("strict", "strict"), newcomers=2, pause=PAUSE)
         self._judge = Judge(
