@@ -33,7 +33,7 @@ PROXIMA_SOAK=1 .venv/bin/python -m pytest --every-back-end tests/test_chart_*.py
 echo "soak: the demo of stale reads, with a cluster of its own"
 PROXIMA_SOAK=1 .venv/bin/python -m pytest tests/test_galera_causal.py
 echo "soak: rolls of a Galera cluster in Kubernetes, and the operator killed in each step"
-PROXIMA_SOAK=1 .venv/bin/python -m pytest tests/test_smart_update_*.py
+PROXIMA_SOAK=1 .venv/bin/python -m pytest tests/test_smart_update_*.py tests/test_galera_smart_update.py
 echo "soak: an hour of histories of the near cache"
 PROXIMA_SOAK=1 .venv/bin/python -m pytest --every-back-end tests/test_near_cache_histories.py
 echo "soak: clients of MySQL that look for what others have marked"
