@@ -20,17 +20,19 @@ class Orders:
 
     def __init__(self, lab, proxies, name="roll", pool="db"):
         self._lab, self._proxies = lab, proxies
-        self._path = f"/pools/{pool}/orders/{name}"
+        self._all = f"/pools/{pool}/orders"
+        self._path = f"{self._all}/{name}"
 
     def put(self, **wish):
         """The whole wish, which replaces the one before."""
-        return self._ask("PUT", {**wish, "for": LIFE})
+        return self._ask("PUT", self._path, {**wish, "for": LIFE})
 
-    def get(self):
-        return self._ask("GET")
+    def told(self):
+        """What they answer to whoever orders nothing."""
+        return self._ask("GET", self._all)
 
     def end(self):
-        self._ask("DELETE")
+        self._ask("DELETE", self._path)
 
     def until(self, condition, what, **wish):
         """Repeats the wish until the condition holds of each answer, and returns the answers."""
@@ -47,18 +49,18 @@ class Orders:
             raise
         return seen
 
-    def _ask(self, method, body=None):
+    def _ask(self, method, path, body=None):
         pods = self._proxies.serving()
         with ThreadPoolExecutor(len(pods)) as threads:
-            return list(threads.map(lambda pod: self._ask_one(pod, method, body), pods))
+            return list(threads.map(lambda pod: self._ask_one(pod, method, path, body), pods))
 
-    def _ask_one(self, pod, method, body):
+    def _ask_one(self, pod, method, path, body):
         headers = {"X-Proxima": "yes", "Authorization": f"Bearer {TOKEN}"}
         headers["Content-Type"] = "application/json"
         with self._lab.switch.entered():
             client = http.client.HTTPConnection(pod["status"]["podIP"], ADMIN, timeout=PATIENCE)
             try:
-                client.request(method, self._path, json.dumps(body) if body else None, headers)
+                client.request(method, path, json.dumps(body) if body else None, headers)
                 reply = client.getresponse()
                 text = reply.read().decode()
             finally:
@@ -112,17 +114,17 @@ class Roll:
 
     def _writer(self):
         """Who takes writes, which all proxies say."""
-        [name] = {answer["writer"] for answer in self._orders.get()}
+        [name] = {answer["writer"] for answer in self._orders.told()}
         return name
 
     def _replace(self, name, **wish):
         pod = self._galera.pods()[name]
-        drained = {**wish, "drain": [name]}
-        self._orders.until(lambda answer: is_left(answer, name), f"{name} is left", **drained)
+        self._orders.until(lambda answer: is_left(answer, name), f"{name} is left", **wish, drain=[name])
         assert self._galera.evict(pod) == 201
         self.order.append(name)
         new = self._galera.replaced(pod)
-        self._orders.until(lambda answer: is_online(answer, new), f"{name} is online", **drained)
+        # The drain was of the former pod. A proxy that has come meanwhile would take it for the new one.
+        self._orders.until(lambda answer: is_online(answer, new), f"{name} is online", **wish)
 
     def _move(self, name):
         """Another server takes the writes, at all proxies together."""
