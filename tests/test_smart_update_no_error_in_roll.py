@@ -20,7 +20,7 @@ def test_no_client_sees_an_error_in_a_roll_while_a_third_proxy_comes(
 
     def roll(turn):
         revision = galera_pods.template_changed(turn=f"error-{turn}")
-        smart_update.wait_for_step("Draining")
+        smart_update.wait_for_step("AwaitingPod")
         galera_proxies.scale(3)
         galera_proxies.ready()
         last = smart_update.wait_for_roll(revision)

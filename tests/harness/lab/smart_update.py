@@ -16,7 +16,8 @@ from .release import image
 PROGRAM = "/usr/local/bin/proxima-operator"
 
 _SELECTED = "app.kubernetes.io/instance=proxima,app.kubernetes.io/component=operator"
-_PATH = f"/apis/proxima.io/v1alpha1/namespaces/{SPACE}/smartupdates/{NAME}"
+_ALL = f"/apis/proxima.io/v1alpha1/namespaces/{SPACE}/smartupdates"
+_PATH = f"{_ALL}/{NAME}"
 
 
 class SmartUpdate:
@@ -57,8 +58,11 @@ class SmartUpdate:
         return self._explained(found, f"{kind} {reason or ''}")
 
     def wait_for_step(self, name):
-        """Waits until a step has begun."""
-        return self._explained(lambda: self.status().get("step", {}).get("name") == name, f"step {name}")
+        """Waits until a step is under way. Some are over after a few milliseconds."""
+        for change in self._lab.plane.watch(f"{_ALL}?fieldSelector=metadata.name={NAME}"):
+            if change["object"].get("status", {}).get("step", {}).get("name") == name:
+                return
+        raise AssertionError(f"the API server has ended before step {name}")
 
     def wait_for_roll(self, revision):
         """Waits until a roll to this revision has ended, and returns what is said of it."""
