@@ -2,24 +2,19 @@
 
 import pytest
 
+from harness import until
 from harness.lab.galera import PODS
+from harness.lab.galera_proxies import WRITER
 
 # One process has the lab.
 pytestmark = [pytest.mark.alone, pytest.mark.timeout(300)]
 
 
 def test_the_writer_is_replaced_last_and_takes_writes_again(galera_pods, galera_proxies, smart_update):
-    if galera_proxies.writer() == PODS[0]:
-        # Otherwise it could be the last one because of its number.
-        pod = galera_pods.pods()[PODS[0]]
-        assert galera_pods.evict(pod) == 201
-        galera_pods.replaced(pod)
-        galera_proxies.wait_for_all()
-    writer = galera_proxies.writer()
-    assert writer != PODS[0]
+    until(lambda: galera_proxies.writer() == WRITER, "it takes writes", every=0.1)
     smart_update.wait_for_roll(galera_pods.template_changed(turn="writer"))
-    pods = galera_pods.pods().items()
-    replaced = sorted(dict(pods), key=lambda name: dict(pods)[name]["metadata"]["creationTimestamp"])
-    readers = [name for name in reversed(PODS) if name != writer]
-    assert replaced == [*readers, writer]
-    assert galera_proxies.writer() == writer
+    pods = galera_pods.pods()
+    replaced = sorted(pods, key=lambda name: pods[name]["metadata"]["creationTimestamp"])
+    readers = [name for name in reversed(PODS) if name != WRITER]
+    assert replaced == [*readers, WRITER]
+    assert galera_proxies.writer() == WRITER

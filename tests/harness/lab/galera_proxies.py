@@ -17,6 +17,9 @@ PORT = 3306
 TOKEN = "0123456789abcdef" * 4
 """What orders need, as admin ports are open to other pods."""
 
+WRITER = "db-1"
+"""The server that takes writes where it can."""
+
 EXAMPLE = ROOT / "examples/galera-smart-update"
 
 SELECTED = "app.kubernetes.io/instance=proxima,app.kubernetes.io/component=db"
@@ -42,6 +45,9 @@ class Proxies:
         lab.apply(_secret("users", **{"users.yaml": users, "monitor": f"{MONITOR}\n"}))
         lab.apply(_secret("token", token=TOKEN))
         self.values = yaml.safe_load((EXAMPLE / "values.yaml").read_text())
+        galera = self.values["proxies"][NAME]["config"]["pools"][NAME]["galera"]
+        # The first one by name would be the writer, and the last one of a roll, by chance as well.
+        galera["writer"] = [WRITER]
         self.values["image"] = image(lab, "proxima")
         self.values["operator"]["enabled"] = False
         self.values["monitoring"] = {"enabled": False}
