@@ -82,7 +82,7 @@ rm -f target/cargo-test.failed
 phase "build of the program" sh scripts/build.sh --profile quick
 phase "tests of the crates" test_crates
 phase "fleet's model, larger scopes" sh scripts/model.sh
-! command -v go >/dev/null || phase "operator, with a real API server" make -C operator test
+! command -v go >/dev/null || phase "operator, with a real API server" make -C operator test build
 [ -z "$agent" ] || phase "node agent, waited for (it began at the start)" end_agent
 if [ ! -x .venv/bin/python ]; then
     echo "test: skipped, as .venv is missing (scripts/prepare.sh says why): the end-to-end tests"

@@ -36,6 +36,8 @@ class Watch:
     def __init__(self, galera, proxies):
         self._galera, self._proxies, self._ended = galera, proxies, threading.Event()
         self.fewest_online, self.most_away = len(PODS), 0
+        # A proxy that has just begun has not asked all servers yet.
+        self._know_all = set()
         self._thread = threading.Thread(target=self._run, daemon=True)
 
     def __enter__(self):
@@ -50,7 +52,10 @@ class Watch:
         while not self._ended.wait(0.2):
             for pod in self._proxies.serving():
                 online = [each for each in self._proxies.members(pod) if each["role"] != "out"]
-                self.fewest_online = min(self.fewest_online, len(online))
+                if len(online) > 1:
+                    self._know_all.add(pod["metadata"]["uid"])
+                if pod["metadata"]["uid"] in self._know_all:
+                    self.fewest_online = min(self.fewest_online, len(online))
             pods = self._galera.pods().values()
             there = [pod for pod in pods if is_ready(pod) and "deletionTimestamp" not in pod["metadata"]]
             self.most_away = max(self.most_away, len(PODS) - len(there))
