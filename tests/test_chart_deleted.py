@@ -23,6 +23,8 @@ def has_restarted(pod):
     return any(each["restartCount"] for each in pod["status"]["containerStatuses"])
 
 
+# The controller that makes them anew may wait for minutes if it is told of two of its own in a row.
+@pytest.mark.skipif(not SOAK, reason="a controller decides when slices are there again: part of `make soak`")
 @pytest.mark.parametrize("service", ["cache-proxima", "cache-proxima-fleet"])
 def test_slices_that_are_deleted_are_no_error_and_no_stale_read(lab, release, service):
     release.wait_until_coherent()
@@ -35,7 +37,7 @@ def test_slices_that_are_deleted_are_no_error_and_no_stale_read(lab, release, se
             uids, count = endpoints(lab, service)
             return not uids & before and count == len(lab.nodes)
 
-        until(others, "there are other slices", every=0.1)
+        until(others, "there are other slices", every=0.1, longest=200)
         witness.more()
     print(service, witness)
     assert witness.wrong == []
