@@ -1,4 +1,4 @@
-"""Metrics that exist, found in the sources of the proxy and of the node agent."""
+"""Metrics that exist, found in the sources of the proxy, the node agent and the operator."""
 
 import functools
 import pathlib
@@ -7,6 +7,7 @@ import re
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROXY = ROOT / "proxy/src/admin"
 AGENT = ROOT / "agent/internal/status/metrics.go"
+OPERATOR = ROOT / "operator/internal/controller/metrics.go"
 
 KINDS = {"gauge", "counter", "histogram", "summary", "info"}
 # A name stands before its type, or before its meaning, which begins with a capital.
@@ -15,6 +16,7 @@ NAMED = re.compile(
 )
 BOUND = re.compile(r'let name = "(\w+)";')
 OF_AGENT = re.compile(r'\b(?:metric|labelled)\("(\w+)"')
+OF_OPERATOR = re.compile(r'Name: "(proxima_operator_\w+)"')
 UNIT = re.compile(r"_(total|bucket|sum|count|info)$")
 
 
@@ -26,6 +28,7 @@ def families():
     names = {*NAMED.findall(text), *BOUND.findall(text)} - KINDS
     names = {name if name.startswith("process_") else f"proxima_{name}" for name in names}
     names |= {f"proxima_agent_{name}" for name in OF_AGENT.findall(AGENT.read_text())}
+    names |= {bare(name) for name in OF_OPERATOR.findall(OPERATOR.read_text())}
     return {bare(name) for name in names}
 
 
