@@ -53,8 +53,8 @@ def test_orders_of_several_add_up_with_what_a_person_has_ordered(proxy):
     assert put(proxy, "two", drain=["m1"], **{"for": "1m"})[0] == 200
     assert proxy.http("/orders/drain?pool=cache&member=m1", "POST")[0] == 200
     assert drains(proxy) == {"m0", "m1"}
-    standing = json.loads(proxy.http("/pools/cache/orders")[1])["standing"]
-    assert standing == [{"order": "drain", "member": "m1"}]
+    by_hand = json.loads(proxy.http("/pools/cache/orders")[1])["by_hand"]
+    assert by_hand == [{"order": "drain", "member": "m1"}]
     assert proxy.http("/pools/cache/orders/one", "DELETE")[0] == 200
     assert drains(proxy) == {"m1"}
     assert proxy.http("/orders/drain?pool=cache&member=m1", "DELETE")[0] == 200

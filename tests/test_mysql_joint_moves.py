@@ -195,7 +195,7 @@ def test_of_two_clients_one_orders_the_writer_and_a_person_comes_before_both(doo
     status, text = put(writer=second)
     assert status == 409 and "proxima mysql writer db --end" in text, text
     told = json.loads(door.proxy.http("/pools/db/orders/two")[1])
-    assert told["standing"] == [{"order": "writer", "member": first}]
+    assert told["by_hand"] == [{"order": "writer", "member": first}]
     assert told["order"]["writer"] is None, "the former wish stands"
     assert door.proxy.http("/orders/writer?pool=db", "DELETE")[0] == 200
     assert put(writer=second)[0] == 200

@@ -82,7 +82,7 @@ const (
 func Decide(o Observation) Decision {
 	v := look(o)
 	for _, rule := range []func(*view) *Decision{
-		older, set, unanswered, standing, disagreement, broken, away, noWriter, reader, writer, home,
+		older, set, unanswered, byHand, disagreement, broken, away, noWriter, reader, writer, home,
 	} {
 		if decision := rule(v); decision != nil {
 			return v.complete(*decision)

@@ -172,7 +172,7 @@ func (w *walk) judgeEviction(o Observation, pod Pod) {
 		if ready++; p.silent {
 			w.fail("evicts %s although %s does not answer", pod.Name, p.name)
 		}
-		if p.standing {
+		if p.byHand {
 			w.fail("evicts %s beside a person's order", pod.Name)
 		}
 		if p.writer != w.firstReadyWriter() {
@@ -277,8 +277,8 @@ func (w *walk) happen() {
 			w.addProxy()
 		}
 	case 7:
-		p.standing = !p.standing
-		w.note("%s standing order %v", p.name, p.standing)
+		p.byHand = !p.byHand
+		w.note("%s order by hand %v", p.name, p.byHand)
 	case 8:
 		w.spec.Paused = !w.spec.Paused
 		w.note("paused %v", w.spec.Paused)
@@ -304,7 +304,7 @@ func (w *walk) happen() {
 	}
 	// Trouble ends sooner than it begins, so that rolls get on.
 	if w.chance.IntN(8) == 0 {
-		p.silent, p.ready, p.standing = false, true, false
+		p.silent, p.ready, p.byHand = false, true, false
 		w.observed, w.onDelete, w.spec.Paused = true, true, false
 		w.backup = w.backup && w.chance.IntN(3) > 0
 	}
@@ -365,7 +365,7 @@ func (w *walk) settle() {
 	w.backup, w.observed, w.onDelete, w.spec.Paused = false, true, true, false
 	w.revision++
 	for _, p := range w.proxies {
-		p.silent, p.ready, p.standing = false, true, false
+		p.silent, p.ready, p.byHand = false, true, false
 	}
 	for range 3000 {
 		w.pass(100 * time.Millisecond)

@@ -43,12 +43,12 @@ type modelPod struct {
 }
 
 type modelProxy struct {
-	name     string
-	ready    bool
-	silent   bool
-	standing bool
-	sees     map[string]bool
-	writer   string
+	name   string
+	ready  bool
+	silent bool
+	byHand bool
+	sees   map[string]bool
+	writer string
 	// roles and proofs are since when each member has its role, and when a barrier passed on it.
 	roles    map[string]time.Time
 	proofs   map[string]time.Time
@@ -254,8 +254,8 @@ func (w *world) observe() Observation {
 
 func (w *world) answer(p *modelProxy) *proxies.Answer {
 	answer := &proxies.Answer{Pool: "db", Writer: p.writer, Quiet: p.isQuiet()}
-	if p.standing {
-		answer.Standing = []proxies.Standing{{Order: "drain", Member: "db-1"}}
+	if p.byHand {
+		answer.ByHand = []proxies.ByHand{{Order: "drain", Member: "db-1"}}
 	}
 	if p.holds() {
 		held := w.now.Sub(p.order.held).Milliseconds()

@@ -13,13 +13,13 @@ type Answer struct {
 	// Quiet: nothing is under way at the writer, and new writes wait.
 	Quiet bool `json:"quiet"`
 	// HeldMS is for how long writes wait because of a hold; nil: no hold is in force.
-	HeldMS        *int64     `json:"held_ms"`
-	LongestHoldMS *int64     `json:"longest_hold_ms"`
-	Waiting       int64      `json:"waiting"`
-	Order         *Order     `json:"order"`
-	Orders        []string   `json:"orders"`
-	Standing      []Standing `json:"standing"`
-	Members       []Member   `json:"members"`
+	HeldMS        *int64   `json:"held_ms"`
+	LongestHoldMS *int64   `json:"longest_hold_ms"`
+	Waiting       int64    `json:"waiting"`
+	Order         *Order   `json:"order"`
+	Orders        []string `json:"orders"`
+	ByHand        []ByHand `json:"by_hand"`
+	Members       []Member `json:"members"`
 }
 
 // Wish is the whole of what an order asks for. The zero value asks for nothing.
@@ -38,8 +38,8 @@ type Order struct {
 	HoldEnded string `json:"hold_ended"`
 }
 
-// Standing is what a person has ordered, which stands until that person ends it.
-type Standing struct {
+// ByHand is what a person has ordered, which is in force until that person ends it.
+type ByHand struct {
 	Order  string `json:"order"`
 	Member string `json:"member"`
 }

@@ -18,7 +18,7 @@ var target = Target{Host: "example.com", Pool: "db", Order: "ns-db"}
 
 const answered = `{"process":"1","pool":"db","writer":"db-0","quiet":false,"held_ms":null,
 	"longest_hold_ms":null,"waiting":0,"order":{"name":"ns-db","hold":false,"drain":["db-2"],"writer":null,
-	"since_ms":1,"ends_in_ms":29000,"hold_ended":null},"orders":["ns-db"],"standing":[],
+	"since_ms":1,"ends_in_ms":29000,"hold_ended":null},"orders":["ns-db"],"by_hand":[],
 	"members":[{"name":"db-0","pod":"db-0","uid":"u","address":"10.0.0.1:3306","version":"11.8.3-MariaDB",
 	"role":"writer","role_ms":10,"online":true,"drains":false,"why":null,"sessions":3,
 	"barrier":"none","barrier_ms":null}]}`

@@ -42,7 +42,7 @@ type proxy struct {
 	since    map[string]time.Time
 	order    *given
 	longest  *int64
-	standing []proxies.Standing
+	byHand   []proxies.ByHand
 }
 
 type given struct {
@@ -186,7 +186,7 @@ func (p *proxy) tick() {
 
 func (p *proxy) answer(name string) *proxies.Answer {
 	answer := &proxies.Answer{
-		Process: p.name, Pool: "db", Writer: p.writer, LongestHoldMS: p.longest, Standing: p.standing,
+		Process: p.name, Pool: "db", Writer: p.writer, LongestHoldMS: p.longest, ByHand: p.byHand,
 	}
 	wish := proxies.Wish{}
 	if p.order != nil {

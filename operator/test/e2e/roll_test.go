@@ -285,12 +285,12 @@ func TestOfTwoObjectsForASetTheOlderActs(t *testing.T) {
 func TestWhatAPersonHasOrderedIsWaitedFor(t *testing.T) {
 	c := begin(t)
 	c.smartUpdate(nothing)
-	c.fleet.proxies[2].standing = []proxies.Standing{{Order: "drain", Member: "db-1"}}
+	c.fleet.proxies[2].byHand = []proxies.ByHand{{Order: "drain", Member: "db-1"}}
 	c.image("mariadb:11.8.3")
 	c.start()
 	c.untilReason("OrderedByHand")
 	c.fleet.lock.Lock()
-	c.fleet.proxies[2].standing = nil
+	c.fleet.proxies[2].byHand = nil
 	c.fleet.lock.Unlock()
 	c.until("it is rolled", func() bool { return c.rolled("mariadb:11.8.3") })
 }

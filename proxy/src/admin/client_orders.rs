@@ -60,7 +60,7 @@ struct Status {
     order: Option<Order>,
     orders: Vec<String>,
     /// What persons have ordered.
-    standing: Vec<Standing>,
+    by_hand: Vec<ByHand>,
     members: Vec<Row>,
 }
 
@@ -77,7 +77,7 @@ struct Order {
 }
 
 #[derive(Serialize)]
-struct Standing {
+struct ByHand {
     order: &'static str,
     member: Option<String>,
 }
@@ -254,7 +254,7 @@ impl Status {
             .orders()
             .into_iter()
             .filter(|order| order.pool.id == pool.id);
-        let standing = by_hand.map(|order| Standing {
+        let by_hand = by_hand.map(|order| ByHand {
             order: order.kind.name(),
             member: order.kind.member().map(|member| member.name.clone()),
         });
@@ -282,7 +282,7 @@ impl Status {
                 .unwrap_or_default(),
             order: order.map(|order| Order::of(order, now)),
             orders: joint.orders.iter().map(|order| order.name.clone()).collect(),
-            standing: standing.collect(),
+            by_hand: by_hand.collect(),
             members,
         }
     }

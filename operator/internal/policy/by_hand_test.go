@@ -9,7 +9,7 @@ import (
 func TestWhatAPersonHasOrderedIsWaitedFor(t *testing.T) {
 	byHand := func(o *Observation) {
 		outdate(o, 2)
-		o.Proxies[0].Answer.Standing = []proxies.Standing{{Order: "writer", Member: "db-2"}}
+		o.Proxies[0].Answer.ByHand = []proxies.ByHand{{Order: "writer", Member: "db-2"}}
 	}
 	check(t, []row{
 		{"at one proxy", byHand, Decision{Act: Nothing, Reason: "OrderedByHand"}},
