@@ -86,7 +86,7 @@ pub(super) async fn answer_by_tls(listener: TcpListener, tls: Arc<Acceptor>, rou
     .await;
 }
 
-/// Who asks, as handlers find it among the extensions of a request.
+/// The asker of a request, whom handlers find among its extensions.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Asker {
     /// Somebody on this host.

@@ -3,7 +3,13 @@
 //! by a form or script (cross-site requests). Browsers say in `Host` which site they believe to ask, and in
 //! `Origin` whose page does.
 
-use std::{net::IpAddr, sync::Arc};
+use std::{
+    net::IpAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+};
 
 use axum::{
     extract::{Request, State},
@@ -30,6 +36,8 @@ pub(super) struct Guard {
     pub(super) proxy: Arc<Proxy>,
     /// The tokens of those who may change something. `None`: whoever is answered may.
     pub(super) tokens: Option<Tokens>,
+    /// The log has said that their file cannot be used. Whoever asks again and again fills no log.
+    pub(super) is_told: Arc<AtomicBool>,
 }
 
 /// The request has shown a token.
@@ -47,10 +55,18 @@ pub(super) async fn guard(State(guard): State<Guard>, mut request: Request, next
         (Change::None, _) => Ok(()),
         (Change::By(_), Some(tokens)) => match authorize(tokens, request.headers()).await {
             Ok(()) => {
+                guard.is_told.store(false, Relaxed);
                 request.extensions_mut().insert(HasToken);
                 Ok(())
             }
-            Err(why) => return why.into_response(),
+            Err(why) => {
+                if let Unauthorized::Unknown(error) = &why
+                    && !guard.is_told.swap(true, Relaxed)
+                {
+                    tracing::error!(%error, "nobody may change anything by the admin port");
+                }
+                return why.into_response();
+            }
         },
         (Change::By(method), None) => with_header(&method, request.headers()),
     };
@@ -96,9 +112,6 @@ enum Unauthorized {
 
 impl IntoResponse for Unauthorized {
     fn into_response(self) -> Response {
-        if let Self::Unknown(error) = &self {
-            tracing::error!(%error, "nobody may change anything by the admin port");
-        }
         let asks = [(header::WWW_AUTHENTICATE, "Bearer")];
         (StatusCode::UNAUTHORIZED, asks, format!("{self}\n")).into_response()
     }

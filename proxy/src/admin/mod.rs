@@ -96,6 +96,7 @@ pub async fn serve(
     let guard = Guard {
         proxy: Arc::clone(&proxy),
         tokens,
+        is_told: Arc::default(),
     };
     let listener = TcpListener::bind(address).await?;
     let bound = listener.local_addr()?.to_string();

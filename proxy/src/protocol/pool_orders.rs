@@ -136,11 +136,6 @@ impl PoolOrders {
         until != 0 && unix > until + GRACE
     }
 
-    /// Is a hold of clients in force?
-    pub fn has_hold(&self) -> bool {
-        self.change(|writer| writer.hold.is_some())
-    }
-
     /// Orders that the member at this address is the writer, and has others wait until that is
     /// [settled](Self::settle_writer). Returns the number of the order.
     ///
