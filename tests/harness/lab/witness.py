@@ -18,8 +18,12 @@ ENDED = ("ConnectionRefusedError", "ConnectionResetError", "BrokenPipeError")
 OF_SERVER = "SERVER_ERROR unix:/run/memcached/memcached.sock: "
 """Begins the answer to a request that is under way to a server when that dies."""
 
-WITHOUT_LEASE = ("SERVER_ERROR this proxy has no lease", "SERVER_ERROR this proxy was removed from its fleet")
-"""How a proxy without a lease refuses a write."""
+REFUSED = (
+    "SERVER_ERROR this proxy has no lease",
+    "SERVER_ERROR this proxy was removed from its fleet",
+    "SERVER_ERROR no copy of this pool can take a write now",
+)
+"""How a proxy refuses a write while it, or the peer that decides on the key, has no lease."""
 
 
 class Witness:
@@ -78,7 +82,7 @@ class Witness:
 
     def _failed(self, node, error):
         now = datetime.datetime.now(datetime.UTC)
-        failures = self.refused if any(text in error for text in WITHOUT_LEASE) else self.errors
+        failures = self.refused if any(text in error for text in REFUSED) else self.errors
         failures.append((node, error, f"{now:%H:%M:%S.%f}"))
 
     def _step(self, client, node, turn):
