@@ -45,14 +45,13 @@ func NewClient(tokenFile, caFile string) *Client {
 	return &Client{TokenFile: tokenFile, CAFile: caFile, plain: transport(nil)}
 }
 
-// transport keeps a connection to each proxy, as a held write waits for each round trip.
+// transport makes a connection for each request, as an admin port answers one on each.
 func transport(config *tls.Config) *http.Transport {
 	return &http.Transport{
-		DialContext:         (&net.Dialer{Timeout: deadline}).DialContext,
-		TLSClientConfig:     config,
-		MaxIdleConnsPerHost: 2,
-		IdleConnTimeout:     30 * time.Second,
-		DisableCompression:  true,
+		DialContext:        (&net.Dialer{Timeout: deadline}).DialContext,
+		TLSClientConfig:    config,
+		DisableKeepAlives:  true,
+		DisableCompression: true,
 	}
 }
 
