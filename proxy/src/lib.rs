@@ -29,7 +29,7 @@
 //! frontdoor  metrics
 //! embedded  members  stream  fleet  spool
 //! near  protocols  tls
-//! config  protocol  micros  random  reactor  table
+//! config  protocol  event_log  micros  random  reactor  table
 //! ```
 #![cfg_attr(test, allow(clippy::disallowed_methods, clippy::disallowed_types))]
 #![deny(unsafe_code)]
@@ -61,6 +61,7 @@ pub mod table;
 pub mod tls;
 
 pub mod config;
+pub mod event_log;
 pub mod fleet;
 pub mod micros;
 pub mod protocol;

@@ -34,7 +34,7 @@ fn main() -> ExitCode {
             }),
         },
         Task::Say(answer) if answer.code != 0 && cli::logs_json(std::env::args_os()) => {
-            log(LogFormat::Json, Level::INFO, None);
+            log(LogFormat::Json, Level::INFO, None, &Arc::default());
             tracing::error!("{}", answer.err.trim_end());
             ExitCode::from(answer.code)
         }
@@ -50,8 +50,10 @@ fn say(answer: &Answer) -> ExitCode {
 }
 
 fn serve(run: Run) -> ExitCode {
-    log(run.log_format, run.log_level.into(), None);
+    let events = Arc::default();
+    log(run.log_format, run.log_level.into(), None, &events);
     let options = Options {
+        events,
         io: run.io,
         node_addresses: run.here.node_addresses(),
         node: run.here.node.clone(),
@@ -87,7 +89,9 @@ fn serve_as_mcrouter(run: mcrouter::Run) -> ExitCode {
                 None
             }
         });
-    let switch = log(LogFormat::Text, cli::mcrouter_level(verbosity), file.clone());
+    let events = Arc::default();
+    let level = cli::mcrouter_level(verbosity);
+    let switch = log(LogFormat::Text, level, file.clone(), &events);
     for warning in &run.warnings {
         tracing::warn!("{warning}");
     }
@@ -95,6 +99,7 @@ fn serve_as_mcrouter(run: mcrouter::Run) -> ExitCode {
         tracing::warn!("not served: {missing}");
     }
     let options = Options {
+        events,
         io: run.io,
         protocols: Protocols::MEMCACHED,
         log: Some(Arc::new(McrouterLog::new(file, verbosity, switch))),
@@ -122,12 +127,11 @@ fn serve_as_nutcracker(run: nutcracker::Run) -> ExitCode {
     if run.detached {
         cli::leave_terminal();
     }
-    let switch = log(
-        LogFormat::Text,
-        cli::nutcracker_level(run.verbosity),
-        file.clone(),
-    );
+    let events = Arc::default();
+    let level = cli::nutcracker_level(run.verbosity);
+    let switch = log(LogFormat::Text, level, file.clone(), &events);
     let options = Options {
+        events,
         io: run.io,
         statistics: Some(Statistics {
             address: run.stats_address,

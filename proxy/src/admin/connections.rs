@@ -27,6 +27,7 @@ use hyper_util::{
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::{TcpListener, TcpStream},
+    sync::Notify,
     task::{AbortHandle, JoinSet},
     time::{sleep, timeout},
 };
@@ -43,8 +44,10 @@ const MOST: usize = 64;
 const HANDSHAKE: Duration = Duration::from_secs(5);
 /// Time for a request's head.
 const HEAD: Duration = Duration::from_secs(10);
-/// Time for an answer to be taken; a reload may wait for names.
+/// Time for an answer to be taken, unless it [lasts](Lasts); a reload may wait for names.
 const ALL: Duration = Duration::from_secs(60);
+/// Time for the rest of an answer that has lasted.
+const GRACE: Duration = Duration::from_secs(2);
 /// Descriptors of one connection: itself, and a file that its answer reads.
 const EACH: usize = 2;
 /// Descriptors that are kept, enough for two connections at a time.
@@ -58,10 +61,8 @@ const BUSY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\nc
 pub(super) async fn answer(listener: TcpListener, router: Router, may: impl Fn(IpAddr) -> bool) {
     serve(listener, may, BUSY, |stream, works| {
         let (router, from) = (router.clone(), Asker::of(&stream));
-        async move {
-            // A broken connection is the operator's own loss.
-            let _ = timeout(ALL, one(stream, from, router, works)).await;
-        }
+        // A broken connection is the operator's own loss.
+        one(stream, from, router, works)
     })
     .await;
 }
@@ -78,7 +79,7 @@ pub(super) async fn answer_by_tls(listener: TcpListener, tls: Arc<Acceptor>, rou
             async move {
                 let handshake = TlsAcceptor::from(tls.config()).accept(stream);
                 if let Ok(Ok(stream)) = timeout(HANDSHAKE, handshake).await {
-                    let _ = timeout(ALL, one(stream, from, router, works)).await;
+                    one(stream, from, router, works).await;
                 }
             }
         },
@@ -205,13 +206,53 @@ impl Crowd {
     }
 }
 
-async fn one<S>(stream: S, from: Asker, router: Router, works: Works) -> hyper::Result<()>
+/// Whether an answer goes on for as long as its asker takes it, as a stream does. Handlers find it among the
+/// extensions of a request.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Lasts(Arc<Course>);
+
+/// The course of an answer.
+#[derive(Debug, Default)]
+struct Course {
+    has_begun: AtomicBool,
+    ended: Notify,
+}
+
+impl Lasts {
+    /// The answer has no end.
+    pub(super) fn begin(&self) {
+        self.0.has_begun.store(true, Relaxed);
+    }
+
+    /// It has one after all: its asker has [`GRACE`] to take the rest.
+    pub(super) fn end(&self) {
+        self.0.ended.notify_one();
+    }
+
+    /// Returns when the time for the answer is over.
+    async fn over(&self) {
+        let limit = async {
+            sleep(ALL).await;
+            if self.0.has_begun.load(Relaxed) {
+                std::future::pending().await
+            }
+        };
+        tokio::select! {
+            () = limit => {}
+            () = self.0.ended.notified() => sleep(GRACE).await,
+        }
+    }
+}
+
+async fn one<S>(stream: S, from: Asker, router: Router, works: Works)
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
     let router = TowerToHyperService::new(router);
-    let service = service_fn(move |mut request: Request<Incoming>| {
+    let lasts = Lasts::default();
+    let service = service_fn(|mut request: Request<Incoming>| {
         request.extensions_mut().insert(from);
+        request.extensions_mut().insert(lasts.clone());
         let (answer, works) = (router.call(request), Arc::clone(&works));
         works.store(true, Relaxed);
         async move {
@@ -220,11 +261,14 @@ where
             answer
         }
     });
-    http1::Builder::new()
+    let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD)
         .max_buf_size(HEAD_BYTES)
         .keep_alive(false)
-        .serve_connection(TokioIo::new(stream), service)
-        .await
+        .serve_connection(TokioIo::new(stream), service);
+    tokio::select! {
+        _ = connection => {}
+        () = lasts.over() => {}
+    }
 }

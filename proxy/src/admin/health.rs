@@ -16,6 +16,7 @@ use crate::{
     client::listen_alone,
     config::schema::{HealthCheck, HealthListener},
     control::{Proxy, Unready},
+    event_log::kind,
 };
 
 /// Time from one decision to the next, far less than a check may take.
@@ -126,7 +127,7 @@ impl Check {
                 &self.listener.address,
                 verdict.as_ref().map(tracing::field::display),
             );
-            tracing::info!(%address, why, "{}", if is_well { "health: well" } else { "health: unwell" });
+            tracing::info!(target: kind::HEALTH, %address, why, "{}", if is_well { "health: well" } else { "health: unwell" });
         }
         self.verdict.send_if_modified(|before| {
             let differs = *before != verdict;

@@ -10,11 +10,17 @@ use axum::{
 };
 use serde::Serialize;
 
-use super::{Shared, query::Query, role::RoleRow};
+use super::{
+    Shared,
+    query::Query,
+    role::RoleRow,
+    since::{Clock, Since},
+};
 use crate::{
-    control::{Ejection, MemberView, Proxy},
+    control::{Ejection, MemberView, View},
     copies::{CopyState, CopyStatus, EVERYTHING, NOTHING},
     members::{Distance, DistanceSource, HealthState},
+    metrics::Metrics,
 };
 
 #[derive(Debug, Serialize)]
@@ -26,9 +32,9 @@ pub(super) struct Row {
     #[serde(skip_serializing_if = "Option::is_none")]
     resolves_to: Option<String>,
     state: HealthState,
-    /// For an ejected member: seconds since the ejection (missing if it was never asked), and the reason.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    since: Option<f64>,
+    /// For an ejected member: since when (missing if it was never asked), and the reason.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    since: Option<Since>,
     #[serde(skip_serializing_if = "Option::is_none")]
     why: Option<String>,
     /// From a client of which nothing is known, or the one that was asked for.
@@ -67,9 +73,9 @@ pub(super) struct Row {
 #[derive(Debug, Serialize)]
 struct Copy {
     state: CopyState,
-    /// Seconds in this state, and the reason; missing if the copy is current.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    since: Option<f64>,
+    /// Since when, and the reason; missing if the copy is current.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    since: Option<Since>,
     #[serde(skip_serializing_if = "Option::is_none")]
     why: Option<String>,
     missed: MissedCount,
@@ -97,11 +103,11 @@ impl From<Option<usize>> for MissedCount {
 }
 
 impl Copy {
-    fn of(status: Option<&CopyStatus>, now: Instant) -> Self {
+    fn of(status: Option<&CopyStatus>, clock: Clock) -> Self {
         match status {
             Some(status) => Self {
                 state: status.state,
-                since: Some(now.duration_since(status.since).as_secs_f64()),
+                since: Some(clock.tell(status.since)),
                 why: Some(status.why.clone()),
                 missed: status.missed.into(),
                 departed: status.departed,
@@ -117,29 +123,36 @@ impl Copy {
     }
 }
 
+#[allow(
+    clippy::disallowed_methods,
+    reason = "beside the control thread, which owns the clock"
+)]
 pub(super) async fn members(State(proxy): Shared, RawQuery(query): RawQuery) -> Response {
     let from = match Query::parse(query.as_deref(), &["from"]).and_then(|query| query.address("from")) {
         Ok(from) => from,
         Err(error) => return (StatusCode::BAD_REQUEST, format!("{error}\n")).into_response(),
     };
     // The workers are asked for their metrics, which would block this thread.
-    let rows = tokio::task::spawn_blocking(move || rows(&proxy, from)).await;
-    Json(rows.unwrap_or_default()).into_response()
+    let rows = tokio::task::spawn_blocking(move || {
+        let now = Instant::now();
+        rows(&proxy.view(), &proxy.metrics(), from, now, Clock::Ago(now))
+    });
+    Json(rows.await.unwrap_or_default()).into_response()
 }
 
-#[allow(
-    clippy::disallowed_methods,
-    reason = "beside the control thread, which owns the clock"
-)]
-fn rows(proxy: &Proxy, from: Option<IpAddr>) -> Vec<Row> {
-    let (metrics, view, now) = (proxy.metrics(), proxy.view(), Instant::now());
+/// A row for each member, in the order of the view.
+pub(super) fn rows(
+    view: &View,
+    metrics: &Metrics,
+    from: Option<IpAddr>,
+    now: Instant,
+    clock: Clock,
+) -> Vec<Row> {
     let row = |found: &MemberView| {
         let member = &found.member;
         let counted = metrics.members.get(member.id.0 as usize);
         let (since, why) = match &found.ejection {
-            Some(Ejection { since, why, .. }) => {
-                (Some(now.duration_since(*since).as_secs_f64()), Some(why.clone()))
-            }
+            Some(Ejection { since, why, .. }) => (Some(clock.tell(*since)), Some(why.clone())),
             None => (None, found.unresolved.clone()),
         };
         let (distance, distance_source) = view.distance(member, from);
@@ -168,7 +181,7 @@ fn rows(proxy: &Proxy, from: Option<IpAddr>) -> Vec<Row> {
             copy: found
                 .copy
                 .as_ref()
-                .map(|copy| Copy::of(copy.status.as_ref(), now)),
+                .map(|copy| Copy::of(copy.status.as_ref(), clock)),
             fail_open: member.fails_open(),
             drains: member.drains(),
         }

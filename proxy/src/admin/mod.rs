@@ -3,6 +3,7 @@
 mod client_orders;
 mod connections;
 mod drain;
+mod events;
 mod explain;
 mod fleet;
 mod format;
@@ -20,8 +21,10 @@ mod process;
 mod query;
 mod ready;
 mod role;
+mod since;
 mod tokens;
 mod twemproxy;
+mod watch;
 
 use std::{io, sync::Arc};
 
@@ -55,6 +58,8 @@ proxima
   /ready                         it may be sent clients (?pool=NAME&up=N: at least N members up)
   /metrics                       for Prometheus (OpenMetrics, or its text format)
   /config                        the running configuration
+  /watch                         all that is told here, as it changes (server-sent events; ?with=samples)
+  /events                        the last changes of state (JSON; ?after=SEQ&kind=K&limit=N)
   /members                       every server, its state and distance (JSON; ?from=IP: from a client there)
   /explain?key=K&command=get     where a request would go, and why (&listener=N&from=IP)
   /explain?sql=TEXT              what a statement does, where it would go, and what would keep a connection
@@ -106,6 +111,11 @@ pub async fn serve(
         .route("/ready", get(ready::ready))
         .route("/metrics", get(metrics::metrics))
         .route("/config", get(config))
+        .route(
+            "/watch",
+            get(watch::watch).with_state(watch::Publisher::new(&proxy)),
+        )
+        .route("/events", get(events::show))
         .route("/members", get(members::members))
         .route("/explain", get(explain::explain))
         .route("/fleet", get(fleet::show))

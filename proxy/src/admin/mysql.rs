@@ -26,6 +26,13 @@ pub struct MysqlStatus {
     pub pools: Vec<MysqlPool>,
 }
 
+impl MysqlStatus {
+    /// The pools as of now. It waits for the workers.
+    pub(super) fn of(proxy: &Proxy) -> Self {
+        Self { pools: pools(proxy) }
+    }
+}
+
 /// A pool of MySQL servers.
 #[derive(Debug, Deserialize, Serialize)]
 pub struct MysqlPool {
@@ -92,8 +99,8 @@ pub(super) async fn show(State(proxy): Shared, RawQuery(query): RawQuery) -> Res
         Err(error) => return (StatusCode::BAD_REQUEST, format!("{error}\n")).into_response(),
     };
     // The workers are asked for their metrics, which would block this thread.
-    let pools = tokio::task::spawn_blocking(move || pools(&proxy)).await;
-    let mut pools = pools.unwrap_or_default();
+    let status = tokio::task::spawn_blocking(move || MysqlStatus::of(&proxy)).await;
+    let mut pools = status.map_or_else(|_| Vec::new(), |status| status.pools);
     if pools.is_empty() {
         return (StatusCode::NOT_FOUND, "no pool has `protocol: mysql`\n").into_response();
     }

@@ -4,47 +4,75 @@ use std::fs;
 
 use super::page::Page;
 
+/// What the process uses, as `/proc` tells it.
+pub(super) struct Usage {
+    /// Processor time, the kernel's for this process included.
+    pub(super) cpu_seconds: f64,
+    pub(super) resident_bytes: u64,
+    /// Open files and sockets. `None`: `/proc` does not have them.
+    pub(super) descriptors: Option<usize>,
+    /// Files and sockets that may be open. `None`: any number.
+    pub(super) most_descriptors: Option<u64>,
+    virtual_bytes: u64,
+    threads: u64,
+    /// The start, in clock ticks since the machine's.
+    started: u64,
+}
+
+impl Usage {
+    /// What it uses now. `None`: there is no `/proc`.
+    pub(super) fn now() -> Option<Self> {
+        let stat = Stat::parse(&fs::read_to_string("/proc/self/stat").ok()?)?;
+        let folder = fs::read_dir("/proc/self/fd").ok();
+        Some(Self {
+            cpu_seconds: (stat.user + stat.system) as f64 * tick(),
+            resident_bytes: stat.resident_pages * rustix::param::page_size() as u64,
+            // The descriptor of this directory does not count.
+            descriptors: folder.map(|folder| folder.count().saturating_sub(1)),
+            most_descriptors: rustix::process::getrlimit(rustix::process::Resource::Nofile).current,
+            virtual_bytes: stat.virtual_bytes,
+            threads: stat.threads,
+            started: stat.started,
+        })
+    }
+}
+
+/// The length of a clock tick, in s.
+fn tick() -> f64 {
+    1.0 / rustix::param::clock_ticks_per_second() as f64
+}
+
 /// Rows from `/proc`. A row is left out where `/proc` does not have it.
 pub(super) fn process(page: &mut Page) {
-    if let Some(stat) = fs::read_to_string("/proc/self/stat")
-        .ok()
-        .and_then(|text| Stat::parse(&text))
-    {
-        let tick = 1.0 / rustix::param::clock_ticks_per_second() as f64;
-        let cpu = (stat.user + stat.system) as f64 * tick;
-        page.foreign_family(
-            "process_cpu_seconds",
-            "counter",
-            "Processor time, the kernel's for this process included.",
-        );
-        page.foreign_row("process_cpu_seconds_total", "", cpu);
-        if let Some(booted) = boot_time() {
-            let started = booted as f64 + stat.started as f64 * tick;
-            gauge(
-                page,
-                "process_start_time_seconds",
-                "Start, in seconds since 1970.",
-                started,
-            );
-        }
-        let resident = stat.resident_pages * rustix::param::page_size() as u64;
+    let Some(usage) = Usage::now() else { return };
+    page.foreign_family(
+        "process_cpu_seconds",
+        "counter",
+        "Processor time, the kernel's for this process included.",
+    );
+    page.foreign_row("process_cpu_seconds_total", "", usage.cpu_seconds);
+    if let Some(booted) = boot_time() {
+        let started = booted as f64 + usage.started as f64 * tick();
         gauge(
             page,
-            "process_resident_memory_bytes",
-            "Memory that is in use.",
-            resident,
+            "process_start_time_seconds",
+            "Start, in seconds since 1970.",
+            started,
         );
-        let help = "Memory that is mapped.";
-        gauge(page, "process_virtual_memory_bytes", help, stat.virtual_bytes);
-        gauge(page, "process_threads", "Threads.", stat.threads);
     }
-    if let Ok(folder) = fs::read_dir("/proc/self/fd") {
-        // The descriptor of this directory does not count.
-        let open = folder.count().saturating_sub(1);
+    gauge(
+        page,
+        "process_resident_memory_bytes",
+        "Memory that is in use.",
+        usage.resident_bytes,
+    );
+    let help = "Memory that is mapped.";
+    gauge(page, "process_virtual_memory_bytes", help, usage.virtual_bytes);
+    gauge(page, "process_threads", "Threads.", usage.threads);
+    if let Some(open) = usage.descriptors {
         gauge(page, "process_open_fds", "Open files and sockets.", open);
     }
-    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
-    if let Some(limit) = limit {
+    if let Some(limit) = usage.most_descriptors {
         gauge(
             page,
             "process_max_fds",

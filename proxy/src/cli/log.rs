@@ -14,12 +14,16 @@ use std::{
 
 use tracing::Level;
 use tracing_subscriber::{
-    EnvFilter, Registry, field::MakeExt, fmt::format::debug_fn, layer::SubscriberExt, reload,
+    EnvFilter, Layer as _, Registry, field::MakeExt, fmt::format::debug_fn, layer::SubscriberExt, reload,
     util::SubscriberInitExt,
 };
 
 use super::LogFormat;
-use crate::{control::LogControl, reactor::log_segfaults};
+use crate::{
+    control::LogControl,
+    event_log::{EventLayer, EventLog, kind, write_field},
+    reactor::log_segfaults,
+};
 
 /// A log file that can be opened anew, after another program has moved it away.
 #[derive(Debug)]
@@ -75,34 +79,37 @@ impl LevelSwitch {
     }
 }
 
-/// Begins to log, to this file or to standard error.
-pub fn log(format: LogFormat, level: Level, file: Option<Arc<LogFile>>) -> LevelSwitch {
-    let (filter_layer, handle) = reload::Layer::new(filter(level));
-    let registry = tracing_subscriber::registry().with(filter_layer);
+/// Begins to log, to this file or to standard error. Changes of state are kept in `events`, whatever the level.
+pub fn log(
+    format: LogFormat,
+    level: Level,
+    file: Option<Arc<LogFile>>,
+    events: &Arc<EventLog>,
+) -> LevelSwitch {
+    let (filter, handle) = reload::Layer::new(filter(level));
     let layer = tracing_subscriber::fmt::layer().with_target(false);
-    // Fields of text lines: a value with blanks is quoted, so that a line can be parsed.
-    let fields = debug_fn(|writer, field, value| match field.name() {
-        "message" => write!(writer, "{value:?}"),
-        name => write!(writer, "{name}={}", quoted(format!("{value:?}"))),
-    })
-    .delimited(" ");
-    match (format, file) {
-        (LogFormat::Json, _) => registry.with(layer.json().with_writer(io::stderr)).init(),
+    let fields = debug_fn(|writer, field, value| write_field(writer, field.name(), value)).delimited(" ");
+    let layer = match (format, file) {
+        (LogFormat::Json, _) => layer.json().with_writer(io::stderr).boxed(),
         (LogFormat::Text, Some(file)) => {
             let layer = layer.fmt_fields(fields).with_ansi(false);
-            registry.with(layer.with_writer(file)).init();
+            layer.with_writer(file).boxed()
         }
         (LogFormat::Text, None) => {
             let colours = io::IsTerminal::is_terminal(&io::stderr());
             let layer = layer.fmt_fields(fields).with_ansi(colours);
-            registry.with(layer.with_writer(io::stderr)).init();
+            layer.with_writer(io::stderr).boxed()
         }
-    }
+    };
+    tracing_subscriber::registry()
+        .with(layer.with_filter(filter))
+        .with(EventLayer::new(events))
+        .init();
     std::panic::set_hook(Box::new(|panic| {
         let at = panic.location().map(ToString::to_string);
         let why = panic.payload_as_str().unwrap_or("?");
         let thread = std::thread::current();
-        tracing::error!(at, thread = thread.name(), "panicked: {why}");
+        tracing::error!(target: kind::DEFECT, at, thread = thread.name(), "panicked: {why}");
     }));
     LevelSwitch(handle)
 }
@@ -122,17 +129,6 @@ fn filter(level: Level) -> EnvFilter {
         "{level},{SIGNALS}=info,\
          hickory_resolver={names},hickory_net={names},hickory_proto={names},openraft={names}"
     ))
-}
-
-/// The value of a field, quoted unless it is one plain word. Texts that were given as such are quoted
-/// already.
-fn quoted(value: String) -> String {
-    let is_quoted = value.len() >= 2 && value.starts_with('"') && value.ends_with('"');
-    let is_plain = |c: char| !(c.is_whitespace() || c.is_control() || matches!(c, '"' | '='));
-    match is_quoted || !value.is_empty() && value.chars().all(is_plain) {
-        true => value,
-        false => format!("{value:?}"),
-    }
 }
 
 /// A log with numbered levels, which change while the process runs.

@@ -94,6 +94,7 @@ use crate::{
     client::{self, Register},
     config::schema::Nodes,
     embedded::store::{Keyspace, Store, Totals},
+    event_log::EventLog,
     frontdoor::ConfigSource,
     metrics::Metrics,
     micros::Micros,
@@ -116,6 +117,8 @@ pub struct Proxy {
     workers: Workers,
     names: Arc<Names>,
     register: Arc<Register>,
+    /// The last changes of state.
+    event_log: Arc<EventLog>,
     store: Arc<Store>,
     started: Instant,
     /// The time since 1970 at which it started.
@@ -196,9 +199,19 @@ impl Proxy {
         self.started.elapsed()
     }
 
+    /// The start on both clocks: the monotonic one, and time since 1970.
+    pub fn start(&self) -> (Instant, Duration) {
+        (self.started, Duration::from_micros(self.since_epoch.0))
+    }
+
     /// A word for this process, which no other start has.
     pub fn process(&self) -> String {
         format!("{:x}-{}", self.since_epoch.0, std::process::id())
+    }
+
+    /// The last changes of state.
+    pub fn events(&self) -> &EventLog {
+        &self.event_log
     }
 
     /// The present time, since 1970, on the clock of the workers' turns, which never goes back.
@@ -214,6 +227,11 @@ impl Proxy {
     /// The number of worker threads.
     pub fn workers(&self) -> usize {
         self.workers.len()
+    }
+
+    /// The clients that the configuration allows at a time.
+    pub fn most_clients(&self) -> usize {
+        self.rooms().configuration.config().limits.clients
     }
 
     /// The limit of the embedded store in bytes, and its totals. `None`: no listener leads to the store.

@@ -29,6 +29,8 @@ pub struct View {
     pub attempted: SystemTime,
     /// The bound address of each listener, by number. `None`: the listener is closed.
     pub listeners: Vec<Option<String>>,
+    /// The protocol of each listener, by number.
+    pub protocols: Vec<&'static str>,
     /// What clients are told by the listeners that tell of proxies.
     pub announcements: Vec<AnnouncementStatus>,
     /// All members of the running configuration, departed copies included.
@@ -97,6 +99,7 @@ impl Proxy {
             changed,
             attempted,
             listeners: listening.bound().to_vec(),
+            protocols: configuration.tree().protocols(),
             announcements: listening.announced_by(&config.listeners),
             members: self.member_views(rooms),
             pools: self.pools_of(rooms),

@@ -17,6 +17,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use crate::{
     client::{SessionPage, SessionQuery},
     engine::{Engine, WorkerEvent},
+    event_log::kind,
     metrics::Metrics,
     protocol::Wakers,
     reactor::{Epoll, Io, Reactor, Uring},
@@ -182,7 +183,7 @@ fn spawn(number: usize, io: Io, engine: MakeEngine, wiring: Wiring) -> std::io::
                 _ => work(Epoll::new(), engine(), wiring, &ready),
             };
             if let Err(error) = result {
-                tracing::error!(worker = number, %error, "worker ended");
+                tracing::error!(target: kind::DEFECT, worker = number, %error, "worker ended");
             }
         })?;
     let lost = || {

@@ -45,7 +45,8 @@ impl Latency {
         self.sum += micros;
     }
 
-    fn add(&mut self, other: &Self) {
+    /// Adds what another has counted.
+    pub fn add(&mut self, other: &Self) {
         self.buckets
             .iter_mut()
             .zip(other.buckets)
@@ -231,6 +232,13 @@ impl Replies {
     /// The number of all replies.
     pub fn all(&self) -> u64 {
         self.0.iter().flatten().sum()
+    }
+
+    /// The number of error replies.
+    pub fn errors(&self) -> u64 {
+        let errors = outcomes::ERRORS.iter().chain(&outcomes::UNANSWERED);
+        let errors = errors.chain(&[Outcome::ClientError]);
+        errors.map(|&outcome| self.with(outcome)).sum()
     }
 
     /// How many keys this command has found, and how many it has not.

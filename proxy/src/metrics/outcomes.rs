@@ -5,7 +5,7 @@ use proxima_wire::message::Outcome;
 const COUNT: usize = Outcome::Touched as usize + 1;
 
 /// Errors that servers answer.
-const ERRORS: [Outcome; 4] = [
+pub(super) const ERRORS: [Outcome; 4] = [
     Outcome::Busy,
     Outcome::Shutdown,
     Outcome::TryAgain,
@@ -13,7 +13,7 @@ const ERRORS: [Outcome; 4] = [
 ];
 
 /// Outcomes of requests to which no server has answered.
-const UNANSWERED: [Outcome; 7] = [
+pub(super) const UNANSWERED: [Outcome; 7] = [
     Outcome::Timeout,
     Outcome::ConnectTimeout,
     Outcome::ConnectError,

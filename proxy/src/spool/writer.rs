@@ -16,7 +16,7 @@ use super::{
     line::{FailedDelete, ServerName},
     shared::{Count, Shared},
 };
-use crate::config::schema::SpoolOptions;
+use crate::{config::schema::SpoolOptions, event_log::kind};
 
 /// A message to the writer.
 #[derive(Debug)]
@@ -185,7 +185,7 @@ impl Writer<'_> {
             return;
         }
         self.complained = Some(Instant::now());
-        tracing::error!(
+        tracing::error!(target: kind::DISK,
             folder = %self.options.dir.display(),
             waiting = self.count,
             %error,

@@ -22,6 +22,7 @@ use super::{
 };
 use crate::{
     config::schema::{ClientTls, ServerTls},
+    event_log::kind,
     protocol::PasswordKey,
 };
 
@@ -138,11 +139,11 @@ impl Certificates {
             Look::Same => {}
             Look::Renewed => {
                 self.renewed.fetch_add(1, Relaxed);
-                tracing::info!(%certificate, "certificates were read again: new connections use them");
+                tracing::info!(target: kind::CERTIFICATES, %certificate, "certificates were read again: new connections use them");
             }
             Look::Refused(error) => {
                 self.refused.fetch_add(1, Relaxed);
-                tracing::error!(%certificate, %error, "new certificates cannot be used; the ones before stay in use");
+                tracing::error!(target: kind::CERTIFICATES, %certificate, %error, "new certificates cannot be used; the ones before stay in use");
             }
         }
     }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::Fleet;
-use crate::config::schema;
+use crate::{config::schema, event_log::kind};
 
 /// A peer whose clock differs by more than this may not join. Stamps of a clock that is a minute ahead are
 /// refused by all others, who then leave that peer out.
@@ -58,11 +58,11 @@ impl Fleet {
     pub(super) fn tell_of_alerts(&self, told: &mut BTreeSet<String>) {
         let alerts = self.alerts();
         for alert in alerts.difference(told) {
-            tracing::error!("fleet: {alert}");
+            tracing::error!(target: kind::PEER, "fleet: {alert}");
         }
         for alert in told.difference(&alerts) {
             let name = alert.split(':').next().unwrap_or_default();
-            tracing::info!(peer = name, "fleet: an alert is over, or its peer is gone");
+            tracing::info!(target: kind::PEER, peer = name, "fleet: an alert is over, or its peer is gone");
         }
         *told = alerts;
     }

@@ -19,6 +19,7 @@ use super::{
 };
 use crate::{
     config::schema::Role,
+    event_log::kind,
     fleet::{Candidate, Cause, Grant, Heartbeat, Stay},
 };
 
@@ -71,8 +72,10 @@ impl Fleet {
         let has = self.lease.is_valid(now());
         let had = std::mem::replace(&mut guard(&self.mine).had_lease, has);
         match (had, has) {
-            (true, false) => tracing::warn!("fleet: the lease has ended: reads miss, and writes are refused"),
-            (false, true) => tracing::info!("fleet: this proxy has a lease"),
+            (true, false) => {
+                tracing::warn!(target: kind::LEASE, "fleet: the lease has ended: reads miss, and writes are refused")
+            }
+            (false, true) => tracing::info!(target: kind::LEASE, "fleet: this proxy has a lease"),
             _ => {}
         }
     }
@@ -229,7 +232,7 @@ impl Fleet {
                 break;
             }
             if Instant::now() > end {
-                tracing::warn!("fleet: nobody has heard the goodbye: the others wait until the lease ends");
+                tracing::warn!(target: kind::PEER, "fleet: nobody has heard the goodbye: the others wait until the lease ends");
                 break;
             }
             sleep(Duration::from_millis(20)).await;

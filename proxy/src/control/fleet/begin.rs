@@ -21,6 +21,7 @@ use super::{
 use crate::{
     config::schema::Role,
     control::surroundings::kubernetes::ApiFailure,
+    event_log::kind,
     fleet::{Answer, FirstStart, Present, Sight, Voter, choose, first_start, lowest},
 };
 
@@ -259,7 +260,7 @@ impl Fleet {
     fn wait(&self, why: String) {
         let before = std::mem::replace(&mut guard(&self.mine).waits_for, why.clone());
         if before != why {
-            tracing::info!(why, "fleet: this proxy waits");
+            tracing::info!(target: kind::PEER, why, "fleet: this proxy waits");
         }
     }
 
@@ -284,7 +285,7 @@ impl Fleet {
             .iter()
             .map(|voter| (voter.node, BasicNode::new(voter.address)))
             .collect();
-        tracing::info!(
+        tracing::info!(target: kind::PEER,
             voters = nodes.len(),
             "fleet: the first start: all expected peers are there"
         );

@@ -20,8 +20,11 @@ use super::{
     micros, now,
     raft::Consensus,
 };
-use crate::fleet::{
-    Act, Candidate, Cause, Change, Grant, Heartbeat, Leadership, Present, Roster, Stay, Voter, choose,
+use crate::{
+    event_log::kind,
+    fleet::{
+        Act, Candidate, Cause, Change, Grant, Heartbeat, Leadership, Present, Roster, Stay, Voter, choose,
+    },
 };
 
 /// Interval between two looks at what is to be done.
@@ -173,7 +176,7 @@ impl Fleet {
                 && !guard(&self.mine).leaves
             {
                 told = Some(());
-                tracing::error!(
+                tracing::error!(target: kind::DISK,
                     why,
                     "fleet: this node votes no more; mend its directory and start it again"
                 );
@@ -232,7 +235,7 @@ impl Fleet {
     /// Takes a peer's lease away.
     fn stop(self: &Arc<Self>, term: u64, name: String, stay: Stay) {
         let others = self.others();
-        tracing::warn!(
+        tracing::warn!(target: kind::PEER,
             peer = name,
             "fleet: it is to be left out, as changes are not answered in time"
         );
@@ -345,7 +348,7 @@ impl Fleet {
             .iter()
             .map(|voter| (voter.node, BasicNode::new(voter.address)))
             .collect();
-        tracing::info!(voters = ?chosen, "fleet: other voters, or the same elsewhere");
+        tracing::info!(target: kind::PEER, voters = ?chosen, "fleet: other voters, or the same elsewhere");
         if let Err(error) = self.node.set_voters(nodes).await {
             tracing::warn!(%error, "fleet: the voters cannot be changed yet");
         }

@@ -68,6 +68,7 @@ pub use self::{
 use crate::{
     config::schema,
     control::surroundings::{dns::Names, host},
+    event_log::kind,
     fleet::{Difference, Leadership, Lease, Peer, Roster, Slot, Stay},
     random::Random,
     tls::{Certificates, TlsError},
@@ -318,7 +319,7 @@ impl Fleet {
             let is_newer = roster.view.number > known.view.number || known.fleet == 0 && roster.fleet != 0;
             if is_newer {
                 let peers = roster.view.peers.len();
-                tracing::info!(view = roster.view.number, peers, why = roster.why, "fleet: view");
+                tracing::info!(target: kind::VIEW, before = known.view.number, view = roster.view.number, peers, why = roster.why, "fleet: view");
                 self.note_goodbyes(known, roster);
                 known.clone_from(roster);
             }
@@ -365,7 +366,7 @@ impl Fleet {
             Some(ours) if ours != fleet => Err(io::Error::other("this proxy is of another fleet")),
             Some(_) => Ok(()),
             None => {
-                tracing::info!("fleet: this proxy is of fleet {fleet:032x} from now on");
+                tracing::info!(target: kind::PEER, "fleet: this proxy is of fleet {fleet:032x} from now on");
                 self.who.change(|facts| facts.fleet = Some(fleet))
             }
         }

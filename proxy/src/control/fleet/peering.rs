@@ -26,6 +26,7 @@ use super::{
 use crate::{
     control::Proxy,
     copies::Membership,
+    event_log::kind,
     fleet::{
         Slot, Stamp, Stay, View,
         keeper::{MissedByPeer, Shared},
@@ -163,7 +164,7 @@ impl Peering {
             self.shared.drop_floor();
             self.joining = None;
             let why = self.view_reason();
-            tracing::warn!(why, "fleet: this proxy is not in the view any more");
+            tracing::warn!(target: kind::PEER, why, "fleet: this proxy is not in the view any more");
             proxy.hold_own_copies(&why);
         }
         if let Some((_, stay)) = me.filter(|_| me != self.me) {
@@ -213,7 +214,7 @@ impl Peering {
                     let late = (stay, Instant::now());
                     let before = guard(&self.fleet.mine).late.insert(peer.name.clone(), late);
                     if before.is_none() {
-                        tracing::warn!(peer = peer.name, "fleet: it leaves changes unanswered");
+                        tracing::warn!(target: kind::PEER, peer = peer.name, "fleet: it leaves changes unanswered");
                         self.fleet.beat_now.notify_one();
                     }
                 }
@@ -484,7 +485,7 @@ impl Peering {
                 None => mine.flushed += 1,
             }
         }
-        tracing::info!(keys, "fleet: this proxy has joined; its copies are repaired");
+        tracing::info!(target: kind::PEER, keys, "fleet: this proxy has joined; its copies are repaired");
         proxy.release_own_copies(&missed);
     }
 }

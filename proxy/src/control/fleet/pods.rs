@@ -16,6 +16,7 @@ use crate::{
         dns::{Names, System},
         kubernetes::{ApiFailure, FleetLease, Held, api_address, list_endpoints},
     },
+    event_log::kind,
 };
 
 /// Pause before the API server is asked once more.
@@ -115,7 +116,7 @@ impl Pods {
             match self.take(fleet, (own, name)).await {
                 Ok(Found::Same) => return Ok(true),
                 Ok(Found::Other(other)) => {
-                    tracing::warn!(
+                    tracing::warn!(target: kind::PEER,
                         ours = format!("{fleet:032x}"),
                         theirs = format!("{other:032x}"),
                         "fleet: the pods of the Service have begun another fleet: this peer begins anew"

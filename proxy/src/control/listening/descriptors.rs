@@ -7,6 +7,8 @@ use rustix::process::{Resource, getrlimit, setrlimit};
 
 use crate::{control::Proxy, upstream::BULK_LANES};
 
+use crate::event_log::kind;
+
 /// Time between two log lines about a shortage of descriptors.
 const QUIET: Duration = Duration::from_secs(30);
 
@@ -71,7 +73,7 @@ impl Descriptors {
         let room = need.room(allowed);
         if allowed < needed && !unlimited && self.warned != Some((needed, allowed)) {
             self.warned = Some((needed, allowed));
-            tracing::warn!(
+            tracing::warn!(target: kind::DESCRIPTORS,
                 needed,
                 allowed,
                 clients = room.min(need.clients as u64),
@@ -91,7 +93,7 @@ impl Proxy {
         if logged.is_none_or(|logged| now.duration_since(logged) >= QUIET) {
             *logged = Some(now);
             let limit = getrlimit(Resource::Nofile).current;
-            tracing::warn!(
+            tracing::warn!(target: kind::DESCRIPTORS,
                 why,
                 limit,
                 "descriptors run out: clients wait, or requests fail, until some are free; raise `ulimit -n` or lower limits.clients"

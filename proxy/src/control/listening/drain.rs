@@ -22,6 +22,8 @@ use tokio::{
 
 use crate::{config::schema, control::Proxy, embedded::Connections, worker::Order};
 
+use crate::event_log::kind;
+
 /// Time between two looks for the file.
 const LOOK: Duration = Duration::from_millis(100);
 /// Time between two looks whether clients are left.
@@ -174,16 +176,16 @@ impl Proxy {
     async fn lead_clients_away(&self, causes: &mut watch::Receiver<Causes>) -> bool {
         let limit = self.drain_settings().limit;
         self.stop_clients().await;
-        tracing::info!(?limit, "no new clients; each is closed when nothing is due to it");
+        tracing::info!(target: kind::DRAIN, ?limit, "no new clients; each is closed when nothing is due to it");
         let is_late = tokio::select! {
             () = self.clients_have_gone() => {
-                tracing::info!("drained: no client is left");
+                tracing::info!(target: kind::DRAIN, "drained: no client is left");
                 return true;
             }
             goes_on = Self::wanted_for(causes, limit) => goes_on,
         };
         if is_late {
-            tracing::warn!("clients are still connected after {limit:?}: cut off");
+            tracing::warn!(target: kind::DRAIN, "clients are still connected after {limit:?}: cut off");
             self.workers.order(|_| Order::CutOff);
             self.clients_have_gone().await;
         }
@@ -199,7 +201,7 @@ pub(in crate::control) async fn drain(proxy: Arc<Proxy>) {
     while causes.wait_for(Causes::any).await.is_ok() {
         enter(Phase::Unwell);
         let delay = proxy.drain_settings().delay;
-        tracing::info!(why = proxy.draining(), ?delay, "draining");
+        tracing::info!(target: kind::DRAIN, why = proxy.draining(), ?delay, "draining");
         if Proxy::wanted_for(&mut causes, delay).await {
             enter(Phase::Leaves);
             if proxy.lead_clients_away(&mut causes).await {
@@ -210,7 +212,7 @@ pub(in crate::control) async fn drain(proxy: Arc<Proxy>) {
             proxy.accept_clients(&mut causes).await;
         }
         enter(Phase::Serves);
-        tracing::info!("clients are accepted again");
+        tracing::info!(target: kind::DRAIN, "clients are accepted again");
     }
 }
 

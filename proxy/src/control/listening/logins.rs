@@ -10,6 +10,7 @@ use tokio::{
 
 use crate::{
     control::{Proxy, membership::connection::Connection, unix_now},
+    event_log::kind,
     members::Member,
     protocol::CachedLogin,
     worker::Order,
@@ -29,7 +30,7 @@ pub(in crate::control) async fn end_logins(proxy: Arc<Proxy>) {
             continue;
         }
         let ended: Arc<[u64]> = ended.into();
-        tracing::info!(
+        tracing::info!(target: kind::CLIENTS,
             logins = ended.len(),
             "servers reject logins that they have accepted: their clients are closed"
         );

@@ -14,6 +14,7 @@ use super::probe::{flush, probe};
 use crate::{
     config::schema::EjectBy,
     control::{Proxy, Rooms, membership::Membership},
+    event_log::kind,
     frontdoor::{EjectedCounts, HealthChange},
     members::{Health, Member},
     random::Random,
@@ -88,7 +89,7 @@ impl Proxy {
         random: Random,
     ) {
         let (pool, address) = (&member.pool, &member.address);
-        tracing::warn!(%pool, member = %member.name, %address, %reason, "ejected");
+        tracing::warn!(target: kind::EJECTED, %pool, member = %member.name, %address, %reason, "ejected");
         {
             let rooms = &mut *self.rooms();
             let (since, timeout) = (Instant::now(), member.timeout);
@@ -175,7 +176,7 @@ impl Proxy {
     fn returned(&self, rooms: &mut Rooms, member: &Member, reason: &str) {
         if member.health.revived() {
             rooms.membership.ejections.end(&member.health);
-            tracing::info!(pool = %member.pool, member = %member.name, address = %member.address, reason, "up again");
+            tracing::info!(target: kind::RETURNED, pool = %member.pool, member = %member.name, address = %member.address, reason, "up again");
             self.source.say(
                 &member.address,
                 HealthChange::Returned,
@@ -246,7 +247,7 @@ impl Proxy {
             let (ejected, all) = pools.get(&*member.pool.name).copied().unwrap_or((0, 1));
             let open = ejected as f64 > limit * all as f64;
             if member.pool.fail_open.swap(open, Ordering::Relaxed) != open {
-                tracing::warn!(pool = %member.pool, ejected, all, open, "fail-open");
+                tracing::warn!(target: kind::FAIL_OPEN, pool = %member.pool, ejected, all, open, "fail-open");
             }
         }
     }

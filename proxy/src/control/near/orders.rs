@@ -7,6 +7,7 @@ use crate::{
         schema::NearValues,
     },
     control::Proxy,
+    event_log::kind,
     micros::Micros,
     near::{Entries, Near, Rule},
     route::near_settings,
@@ -55,7 +56,7 @@ impl Proxy {
         }
         near.store.set_memory(memory);
         self.sweep_near(&near);
-        tracing::info!(memory, keep, "near cache: memory set");
+        tracing::info!(target: kind::NEAR, memory, keep, "near cache: memory set");
         Ok(())
     }
 
@@ -125,7 +126,7 @@ impl Proxy {
                 before
             }
         };
-        tracing::info!(rule = name, gone, "near cache: dropped");
+        tracing::info!(target: kind::NEAR, rule = name, gone, "near cache: dropped");
         Ok(gone)
     }
 
@@ -164,7 +165,7 @@ impl Proxy {
             .map(|(name, value)| format!("{name} {value}"))
             .collect();
         let settings = said.join(", ");
-        tracing::info!(
+        tracing::info!(target: kind::NEAR,
             rule = &*rule.name,
             settings,
             keep,

@@ -6,6 +6,8 @@ use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::{control::Proxy, engine::WorkerEvent, random::Random};
 
+use crate::event_log::kind;
+
 impl Proxy {
     /// Hands each event to the room that it concerns, for as long as the process lives.
     pub(super) async fn hear_workers(self: Arc<Self>, mut events: UnboundedReceiver<WorkerEvent>) {
@@ -18,7 +20,7 @@ impl Proxy {
                 }
                 WorkerEvent::Short(why) => self.log_shortage(&why),
                 WorkerEvent::Broken(what) => {
-                    tracing::error!(what, "a worker is in a state that cannot be: please report this");
+                    tracing::error!(target: kind::DEFECT, what, "a worker is in a state that cannot be: please report this");
                 }
                 WorkerEvent::Copy(event) => self.hear_of_copy(event),
                 WorkerEvent::Peer(event) => {

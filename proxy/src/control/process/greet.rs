@@ -3,6 +3,7 @@
 use crate::{
     config::schema::Dedicated,
     control::{MemberView, Proxy, View},
+    event_log::kind,
     members::Member,
     upstream::BULK_LANES,
 };
@@ -22,7 +23,7 @@ pub(in crate::control) fn say_hello(proxy: &Proxy, admin: Option<&str>, why: &st
         its.map(|found| connections(&found.member, proxy.workers.len()))
             .max()
     };
-    tracing::info!(
+    tracing::info!(target: kind::PROCESS,
         configuration = %proxy.source.name(),
         %version,
         io = %proxy.io,

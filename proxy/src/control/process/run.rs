@@ -27,6 +27,7 @@ use crate::{
         membership::{closings::close_connections, monitor::watch_pools},
         surroundings::certificates::follow_certificates,
     },
+    event_log::kind,
     frontdoor::ConfigSource,
     worker::Order,
 };
@@ -209,16 +210,16 @@ async fn serve(proxy: &Arc<Proxy>, signals: Signals) -> Result<(), StartError> {
             }
             _ = terminate.recv() => {
                 received("15 (SIGTERM)", "draining");
-                tracing::info!("SIGTERM: the process ends");
+                tracing::info!(target: kind::PROCESS, "SIGTERM: the process ends");
                 return end(proxy, &mut interrupt).await;
             }
             () = proxy.shutdown.notified() => {
-                tracing::info!("shutdown: a client ends the process");
+                tracing::info!(target: kind::PROCESS, "shutdown: a client ends the process");
                 return end(proxy, &mut interrupt).await;
             }
             _ = interrupt.recv() => {
                 received("2 (SIGINT)", "exiting");
-                tracing::info!("SIGINT: stopping");
+                tracing::info!(target: kind::PROCESS, "SIGINT: stopping");
                 if let Some((fleet, _)) = &proxy.fleet {
                     fleet.goodbye().await;
                 }

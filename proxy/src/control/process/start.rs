@@ -49,6 +49,7 @@ use crate::{
     copies::{Departed, KeyLocks},
     embedded::store::{self, Store},
     engine::{Engine, Facts, WorkerEvent},
+    event_log::EventLog,
     frontdoor::{ConfigSource, mcrouter::Door},
     members::{OwnLocation, Registry, host_id},
     micros::Micros,
@@ -75,6 +76,8 @@ pub struct Options {
     pub protocols: Protocols,
     /// Whether to print what a newcomer may try.
     pub introduce: bool,
+    /// The changes of state that the log has told.
+    pub events: Arc<EventLog>,
     /// What signals do to the log. `None`: nothing.
     pub log: Option<Arc<dyn LogControl>>,
     /// twemproxy's statistics port. `None`: it is not opened.
@@ -109,6 +112,7 @@ impl Default for Options {
             zone: None,
             protocols: Protocols::PLAIN,
             introduce: false,
+            events: Arc::default(),
             log: None,
             statistics: None,
             door: None,
@@ -237,6 +241,7 @@ pub(in crate::control) fn start(
         workers,
         names,
         register: shared.register,
+        event_log: Arc::clone(&options.events),
         store: shared.store,
         started: shared.started,
         since_epoch: shared.since_epoch,

@@ -30,6 +30,7 @@ use tokio::{
 use crate::{
     config::schema::Nodes,
     control::{Proxy, Rooms},
+    event_log::kind,
     members::{BadSnapshot, Localities, SNAPSHOT_BYTES},
     random::Random,
     worker::Order,
@@ -204,7 +205,7 @@ impl Proxy {
                 tried = again => tried,
                 () = at(end) => {
                     end = None;
-                    tracing::warn!(?grace, "the node agent has been gone for long: all on this host are equally near until it is back");
+                    tracing::warn!(target: kind::SOURCE, ?grace, "the node agent has been gone for long: all on this host are equally near until it is back");
                     self.locate(None);
                     continue;
                 }
@@ -219,7 +220,7 @@ impl Proxy {
             };
             let begin = Instant::now();
             let (containers, addresses) = localities.counts();
-            tracing::info!(path = %from.display(), host = localities.host, containers, addresses, "the node agent is followed");
+            tracing::info!(target: kind::SOURCE, path = %from.display(), host = localities.host, containers, addresses, "the node agent is followed");
             said.clear();
             self.told(localities);
             let error = loop {
@@ -251,9 +252,11 @@ impl Proxy {
             return;
         }
         match holds {
-            true => tracing::warn!("the node agent is not followed: {why}; what it told last holds for now"),
+            true => {
+                tracing::warn!(target: kind::SOURCE, "the node agent is not followed: {why}; what it told last holds for now")
+            }
             false => {
-                tracing::warn!("the node agent is not followed: {why}; all on this host are equally near")
+                tracing::warn!(target: kind::SOURCE, "the node agent is not followed: {why}; all on this host are equally near")
             }
         }
         *said = why;

@@ -286,6 +286,12 @@ impl Tree {
         self.roots.get(listener).map(|root| root.spoken)
     }
 
+    /// The name of each listener's protocol, by number.
+    pub fn protocols(&self) -> Vec<&'static str> {
+        let roots = self.roots.iter();
+        roots.map(|root| root.spoken.protocol.name()).collect()
+    }
+
     /// The members that listener number `listener` can reach.
     pub fn reach(&self, listener: usize) -> &[Arc<Member>] {
         self.roots.get(listener).map_or(&[], |root| &root.reach)

@@ -17,6 +17,7 @@ use socket2::Socket;
 use super::{Change, plan::Step, prepare::OpenListener};
 use crate::{
     control::{Proxy, Rooms, workers::wait},
+    event_log::kind,
     worker::Order,
 };
 
@@ -123,6 +124,6 @@ impl Proxy {
         let version = Arc::clone(&configuration.version);
         self.follow_ejections(rooms, &change.before);
         let members = rooms.membership.members().len();
-        tracing::info!(%version, members, "configuration in effect");
+        tracing::info!(target: kind::CONFIGURATION, %version, members, "configuration in effect");
     }
 }

@@ -33,6 +33,7 @@ use crate::{
         configuration::{Configuration, own_copies::with_own_copies},
         surroundings::dns::{LookupFailure, Questions},
     },
+    event_log::kind,
 };
 
 /// Why there is to be a change.
@@ -123,14 +124,14 @@ impl Reloader {
             match &result {
                 Ok(changed) => {
                     if reloads.refused.take().is_some() {
-                        tracing::info!(version = %configuration.version, "the configuration is good again");
+                        tracing::info!(target: kind::CONFIGURATION, version = %configuration.version, "the configuration is good again");
                     }
                     reloads.done += u64::from(*changed);
                 }
                 Err(error) => {
                     reloads.failed += 1;
                     reloads.refused = Some(error.to_string());
-                    tracing::error!("configuration refused, the running one stays: {error}");
+                    tracing::error!(target: kind::REFUSED, "configuration refused, the running one stays: {error}");
                 }
             }
         }
@@ -198,7 +199,7 @@ impl Reloader {
                 Ok(changed) => reloads.done += u64::from(*changed),
                 Err(error) => {
                     reloads.failed += 1;
-                    tracing::error!(
+                    tracing::error!(target: kind::REFUSED,
                         "the servers or listeners cannot be changed, those before them stay: {error}"
                     );
                 }

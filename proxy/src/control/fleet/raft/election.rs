@@ -27,7 +27,7 @@ use super::{
     },
     Node, quorum,
 };
-use crate::random::Random;
+use crate::{event_log::kind, random::Random};
 
 /// Interval between two looks.
 const LOOK: Duration = Duration::from_millis(10);
@@ -177,7 +177,7 @@ impl Node {
         let conduct = quorum::conduct(unanswered, self.election.heartbeat);
         let was_alone = self.election.alone.swap(!conduct.leads, Relaxed);
         if !conduct.leads && !was_alone {
-            tracing::warn!(
+            tracing::warn!(target: kind::PEER,
                 "fleet: no majority of the voters answers this leader: it leads no more until one does"
             );
         }

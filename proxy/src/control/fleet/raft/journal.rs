@@ -18,8 +18,8 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::control::fleet::types::Types;
 use crate::fleet::Roster;
+use crate::{control::fleet::types::Types, event_log::kind};
 
 /// A snapshot of the roster.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -137,7 +137,7 @@ impl Journal {
                     let written = writer.write(record);
                     if begun.elapsed() > SLOW && told.is_none_or(|told| told.elapsed() > QUIET) {
                         told = Some(Instant::now());
-                        tracing::warn!(
+                        tracing::warn!(target: kind::DISK,
                             path = %writer.path.display(),
                             took_ms = begun.elapsed().as_millis() as u64,
                             "fleet: the disk under its directory is slow; while it is, views change late"

@@ -33,6 +33,7 @@ use crate::{
             dns::System,
         },
     },
+    event_log::kind,
     members::discovery::{NodeList, answer},
     tls::Connector,
 };
@@ -213,7 +214,7 @@ impl Announcement {
             Err(failure) => {
                 let failure = failure.to_string();
                 if failure != self.failure {
-                    tracing::warn!(%listener, %failure, "it is not known who the proxies are; clients are told what is known");
+                    tracing::warn!(target: kind::SOURCE, %listener, %failure, "it is not known who the proxies are; clients are told what is known");
                 }
                 self.failure = failure;
                 return;
@@ -230,7 +231,7 @@ impl Announcement {
         list.version = version(self.told.as_ref(), &list, heard);
         if self.told.as_ref() != Some(&list) {
             let (proxies, version) = (list.nodes().len(), list.version);
-            tracing::info!(%listener, proxies, version, %own, "clients are told of these proxies");
+            tracing::info!(target: kind::SOURCE, %listener, proxies, version, %own, "clients are told of these proxies");
             self.keeper.write(list.text()).await;
             self.told = Some(list);
         }

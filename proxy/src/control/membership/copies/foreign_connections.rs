@@ -9,6 +9,7 @@ use super::{copies_of, repairs::open};
 use crate::{
     control::Proxy,
     copies::repair::RepairError,
+    event_log::kind,
     members::{Member, ServerIdentity},
 };
 
@@ -58,14 +59,14 @@ impl Proxy {
                     Some(_) => "no peer of the fleet sees what they write there",
                     None => "this proxy does not see what they write there; proxies of one fleet do",
                 };
-                tracing::warn!(
+                tracing::warn!(target: kind::FOREIGN,
                     pool,
                     member = server,
                     connections = count,
                     "others are connected to the server of a copy: {meaning}"
                 );
             }
-            (1.., 0) => tracing::info!(
+            (1.., 0) => tracing::info!(target: kind::FOREIGN,
                 pool,
                 member = server,
                 "nobody else is connected to the server of a copy any more"

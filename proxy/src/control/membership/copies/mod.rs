@@ -34,6 +34,7 @@ use crate::{
     copies::{
         Act, Agreement, CopyState, CopyStatus, Environment, Event, MissedKeys, Proposal, RepairTask, Snapshot,
     },
+    event_log::kind,
     members::{Member, MemberId, ServerIdentity},
     worker::Order,
 };
@@ -201,8 +202,10 @@ impl Environment for Surroundings<'_> {
         let why = agreement.reason(&server);
         let (pool, name) = (&member.pool, &member.name);
         match state {
-            CopyState::Leaving => tracing::warn!(%pool, member = %name, %state, why, "copy"),
-            _ => tracing::info!(%pool, member = %name, %state, why, "copy"),
+            CopyState::Leaving => {
+                tracing::warn!(target: kind::COPY, %pool, member = %name, %state, why, "copy")
+            }
+            _ => tracing::info!(target: kind::COPY, %pool, member = %name, %state, why, "copy"),
         }
         let member = member.id;
         self.proxy

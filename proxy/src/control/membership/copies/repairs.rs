@@ -24,6 +24,7 @@ use crate::{
         RepairTask,
         repair::{Connections, Exchange, RepairClient, RepairError, RepairReport},
     },
+    event_log::kind,
     members::Member,
     protocol::{Incarnation, Unfit},
     random::Random,
@@ -239,7 +240,7 @@ impl Proxy {
         };
         let why = format!("what a process before this one has left may still come by {why}");
         if is_first {
-            tracing::info!(%pool, member = %name, "copy is not read for up to {seconds} s: {why}");
+            tracing::info!(target: kind::COPY, %pool, member = %name, "copy is not read for up to {seconds} s: {why}");
         }
         agreement.held_up(&server, format!("{why}, for up to {seconds} s"));
         false

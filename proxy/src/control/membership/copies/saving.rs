@@ -11,6 +11,7 @@ use super::Copies;
 use crate::{
     control::{Proxy, Rooms, membership::Membership},
     copies::state_file::{PreviousRun, Record, RestartState, WriteReport, Writer},
+    event_log::kind,
     members::ServerIdentity,
     protocol::Incarnation,
 };
@@ -218,7 +219,7 @@ impl Proxy {
             && file.writer.done < number
         {
             let path = file.writer.path().display();
-            tracing::error!(
+            tracing::error!(target: kind::DISK,
                 %path,
                 "the disk of the state file does not answer: until it does, writes that a copy misses \
                  are refused"

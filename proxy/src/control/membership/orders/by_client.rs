@@ -14,6 +14,7 @@ use super::{
 use crate::{
     config::schema::Question,
     control::Proxy,
+    event_log::kind,
     members::{Member, Pool},
     protocol::HeldWrites,
 };
@@ -107,7 +108,7 @@ impl Proxy {
             Ok((is_new, is_changed))
         })?;
         if is_changed {
-            tracing::info!(%pool, order = name, ?wish, "ordered");
+            tracing::info!(target: kind::ORDER, %pool, order = name, ?wish, "ordered");
         }
         for drained in drained {
             self.tell_when_drained(&drained.member, drained.has_connections);
@@ -189,7 +190,7 @@ impl Proxy {
             Some(())
         });
         if is_ended.is_some() {
-            tracing::warn!(%pool, order = name, "its hold has taken too long: writes go on");
+            tracing::warn!(target: kind::ORDER, %pool, order = name, "its hold has taken too long: writes go on");
             self.join(pool, false);
         }
     }
@@ -202,7 +203,7 @@ impl Proxy {
             Some(ended)
         });
         let Some(ended) = ended else { return };
-        tracing::info!(%pool, order = name, "ordered no more");
+        tracing::info!(target: kind::ORDER, %pool, order = name, "ordered no more");
         let concerns_writer = ended.hold.is_some() || ended.writer.is_some();
         self.join(pool, is_late && concerns_writer);
         // Last, as this may be the task that is ended by it.

@@ -16,6 +16,7 @@ use super::{
 };
 use crate::{
     control::{Proxy, membership::roles::roles},
+    event_log::kind,
     members::{Member, Pool},
     protocol::{Role, RoleStatus},
     upstream::{Close, Closed},
@@ -207,7 +208,7 @@ impl Proxy {
             until: time.map(|time| since + time),
         };
         let member = order.kind.member().map(|member| member.name.clone());
-        tracing::info!(pool = %pool, member, order = order.kind.name(), ?time, "ordered");
+        tracing::info!(target: kind::ORDER, pool = %pool, member, order = order.kind.name(), ?time, "ordered");
         let copy = order.clone();
         self.orders.change(|book| {
             book.by_hand.retain(|other| !other.gives_way_to(&order));
@@ -233,7 +234,7 @@ impl Proxy {
         });
         for order in ended {
             let member = order.kind.member().map(|member| member.name.clone());
-            tracing::info!(pool = %order.pool, member, order = order.kind.name(), "ordered no more");
+            tracing::info!(target: kind::ORDER, pool = %order.pool, member, order = order.kind.name(), "ordered no more");
         }
     }
 

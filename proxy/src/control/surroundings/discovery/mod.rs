@@ -24,6 +24,7 @@ use self::{
 };
 use crate::{
     config::schema::Endpoint,
+    event_log::kind,
     members::{Address, discovery::NodeList},
     tls::{Certificates, Connector, TlsError},
 };
@@ -157,7 +158,7 @@ impl Discovery {
         if !is_taken && is_other && self.passed_over != Some(list.version) {
             self.passed_over = Some(list.version);
             let (known, version) = (known.version, list.version);
-            tracing::warn!(
+            tracing::warn!(target: kind::SOURCE,
                 endpoint = %self.endpoint.address, version, known,
                 "passed over a list that is no newer than the one in use, whose nodes are still there"
             );

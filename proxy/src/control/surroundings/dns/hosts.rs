@@ -20,6 +20,8 @@ use super::{
     lookup_status::LookupStatus,
 };
 
+use crate::event_log::kind;
+
 /// Time from the end of a round to the next one.
 const PAUSE: Duration = Duration::from_secs(1);
 /// Time for each name where that is longer: no more than 100 names are asked for in a second.
@@ -115,13 +117,13 @@ impl Names {
         drop(hosts);
         match (change.fails, now) {
             (Some(failure), None) => {
-                tracing::warn!(%name, %failure, "the name of a server does not resolve: ejected until it does");
+                tracing::warn!(target: kind::SOURCE, %name, %failure, "the name of a server does not resolve: ejected until it does");
             }
             (Some(failure), Some(address)) => {
-                tracing::warn!(%name, %failure, %address, "DNS fails; the address that is known stays");
+                tracing::warn!(target: kind::SOURCE, %name, %failure, %address, "DNS fails; the address that is known stays");
             }
             (None, Some(address)) if change.again || change.new && before.is_some() => {
-                tracing::info!(%name, %address, before = before.map(tracing::field::display), "DNS answers");
+                tracing::info!(target: kind::SOURCE, %name, %address, before = before.map(tracing::field::display), "DNS answers");
             }
             _ => {}
         }

@@ -48,6 +48,7 @@ use crate::{
         discovery::{Discovery, Keeper},
         kubernetes::{Api, Pauses, Select, Watcher},
     },
+    event_log::kind,
     members::{
         discovery::NodeList,
         endpoints::{Choice, EndpointList, Slices},
@@ -411,7 +412,7 @@ fn port_of(service: &Service, known: &EndpointList) -> Option<u16> {
 /// Logs what operators should know of the endpoints of a Service.
 fn tell(service: &Service, choice: &Choice) {
     if choice.is_last_resort {
-        tracing::warn!(%service, "no endpoint serves: those that are not about to end are asked all the same");
+        tracing::warn!(target: kind::SOURCE, %service, "no endpoint serves: those that are not about to end are asked all the same");
     }
     if choice.without_port > 0 {
         let endpoints = choice.without_port;
@@ -432,10 +433,10 @@ fn record(
     let change = status.record(answer);
     let servers = status.newest.as_ref().map_or(0, Vec::len);
     if let Some(failure) = change.fails {
-        tracing::warn!(%name, %failure, servers, "{asked} fails; the servers that are known stay");
+        tracing::warn!(target: kind::SOURCE, %name, %failure, servers, "{asked} fails; the servers that are known stay");
     }
     if change.again {
-        tracing::info!(%name, servers, "{asked} answers again");
+        tracing::info!(target: kind::SOURCE, %name, servers, "{asked} answers again");
     }
     change.new
 }

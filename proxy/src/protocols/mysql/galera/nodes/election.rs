@@ -10,7 +10,10 @@ use super::{
     super::planned_move::{LONGEST_HOLD, Next, PlannedMove},
     All, Node,
 };
-use crate::protocol::{OneWriter, WriterHold, WriterWish};
+use crate::{
+    event_log::kind,
+    protocol::{OneWriter, WriterHold, WriterWish},
+};
 
 /// The time between two tries to move back to a server, at first and at last.
 const FIRST_REST: Duration = Duration::from_secs(10);
@@ -135,7 +138,7 @@ impl All {
         }
         let Some(wish) = self.wish.clone().or_else(|| self.preference(settings)) else {
             if self.moving.take().is_some() {
-                tracing::info!("the writer stays: no other one is to be it any more");
+                tracing::info!(target: kind::ROLE, "the writer stays: no other one is to be it any more");
             }
             return self.writer;
         };
@@ -143,8 +146,10 @@ impl All {
         if wished == Some(self.writer) {
             self.followed = Some(wish.number);
             match self.moving.take() {
-                Some(moving) if moving.is_held() => tracing::info!("writes go on at the same server"),
-                Some(_) => tracing::info!("the writer stays: it is well again"),
+                Some(moving) if moving.is_held() => {
+                    tracing::info!(target: kind::ROLE, "writes go on at the same server")
+                }
+                Some(_) => tracing::info!(target: kind::ROLE, "the writer stays: it is well again"),
                 None => {}
             }
             return self.writer;
@@ -198,7 +203,7 @@ impl All {
             Next::Wait | Next::Close => Some(self.writer),
             Next::Done => Some(number),
             Next::GiveUp(why) => {
-                tracing::warn!(why, "the writer has not left in time");
+                tracing::warn!(target: kind::ROLE, why, "the writer has not left in time");
                 None
             }
         }
@@ -272,7 +277,7 @@ impl All {
 
     /// The writer stays, for this reason. An order that was followed before stands, and is tried again later.
     fn give_up(&mut self, wish: &WriterWish, why: &'static str, now: Instant) {
-        tracing::warn!(why, "the writer stays");
+        tracing::warn!(target: kind::ROLE, why, "the writer stays");
         if self.was_followed(wish) {
             // Writes wait for each try: there are fewer and fewer.
             self.rest = (2 * self.rest).clamp(FIRST_REST, LONGEST_REST);

@@ -36,9 +36,12 @@ use super::{
     reason::{Reason, said},
     word::Word,
 };
-use crate::protocol::{
-    Answerer, HeldWrites, Mark, OneWriter, OtherProxies, Role, RoleStatus, WriterHold, WriterOrders,
-    WriterWish,
+use crate::{
+    event_log::kind,
+    protocol::{
+        Answerer, HeldWrites, Mark, OneWriter, OtherProxies, Role, RoleStatus, WriterHold, WriterOrders,
+        WriterWish,
+    },
 };
 
 /// Time for which servers may answer first, before one of them is the writer that is not the first by name.
@@ -158,7 +161,7 @@ impl Nodes {
     /// All servers have to say anew that they serve, and to prove it. Until then none takes writes.
     pub(super) fn begin_anew(&self, settings: &OneWriter) {
         let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
-        tracing::warn!("the process stood still for longer than its orders: all servers are asked anew");
+        tracing::warn!(target: kind::ROLE, "the process stood still for longer than its orders: all servers are asked anew");
         let writer = all.address_of(all.writer);
         all.close(writer);
         for node in all.nodes.values_mut() {
@@ -258,7 +261,7 @@ impl Nodes {
         if writer != all.writer {
             let former = all.address_of(all.writer);
             let address = all.address_of(writer);
-            tracing::info!(
+            tracing::info!(target: kind::ROLE,
                 server = address.as_deref().unwrap_or("none"),
                 "the writer has changed"
             );
@@ -289,8 +292,10 @@ impl Nodes {
         }
         if let Some(moving) = all.moving.as_ref().filter(|_| has_begun) {
             match moving.to().and_then(|to| all.address_of(to)) {
-                Some(server) => tracing::info!(server, "the writer moves there: writes wait"),
-                None => tracing::info!("writes wait, as an order holds them"),
+                Some(server) => {
+                    tracing::info!(target: kind::ROLE, server, "the writer moves there: writes wait")
+                }
+                None => tracing::info!(target: kind::ROLE, "writes wait, as an order holds them"),
             }
         }
         self.has_reader
@@ -422,8 +427,8 @@ impl Nodes {
         if serves != served {
             self.has_news.store(true, SeqCst);
             match serves {
-                true => tracing::info!(server = of.address, "it serves"),
-                false => tracing::warn!(
+                true => tracing::info!(target: kind::ROLE, server = of.address, "it serves"),
+                false => tracing::warn!(target: kind::ROLE,
                     server = of.address,
                     why = said(&node.reasons()),
                     "it serves no longer"
@@ -511,8 +516,8 @@ impl All {
             return false;
         }
         match others.may_be() {
-            false => tracing::info!("no other proxy uses the servers: `causal` is kept"),
-            true => tracing::warn!(why = %others, "`causal` reads are `strict` for now"),
+            false => tracing::info!(target: kind::ROLE, "no other proxy uses the servers: `causal` is kept"),
+            true => tracing::warn!(target: kind::ROLE, why = %others, "`causal` reads are `strict` for now"),
         }
         self.others = others;
         true

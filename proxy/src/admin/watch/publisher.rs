@@ -1,0 +1,149 @@
+//! Tells all watchers the same, once a second. It works only while somebody watches.
+#![allow(
+    clippy::disallowed_types,
+    reason = "watchers come, go and are told beside the requests"
+)]
+
+use std::{
+    mem,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use hyper::body::Bytes;
+use serde::Serialize;
+use serde_json::Value;
+use tokio::{
+    task::spawn_blocking,
+    time::{MissedTickBehavior, interval},
+};
+
+use super::{
+    document::Recorder,
+    patch,
+    watcher::{Messages, Watcher},
+};
+use crate::{admin::connections::Lasts, control::Proxy, event_log::Event};
+
+/// Watchers at a time.
+const MOST: usize = 16;
+/// Time between two documents.
+const PACE: Duration = Duration::from_secs(1);
+
+/// Tells watchers what changes.
+#[derive(Clone)]
+pub(in crate::admin) struct Publisher(Arc<Shared>);
+
+struct Shared {
+    proxy: Arc<Proxy>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    watchers: Vec<Watcher>,
+    /// A task tells the watchers.
+    runs: bool,
+    /// What the next document is made with, while no task has it.
+    recorder: Option<Recorder>,
+}
+
+impl Publisher {
+    pub(in crate::admin) fn new(proxy: &Arc<Proxy>) -> Self {
+        Self(Arc::new(Shared {
+            proxy: Arc::clone(proxy),
+            state: Mutex::default(),
+        }))
+    }
+
+    /// Takes one more who watches by this answer. `since`: the number of the last event that it knows; `None`: it wants those
+    /// that come from now on. Returns `None` if there are too many watchers.
+    pub(super) fn watch(&self, since: Option<u64>, samples: bool, answer: Lasts) -> Option<Messages> {
+        let (watcher, messages) = Watcher::new(samples, answer);
+        for event in since.map_or_else(Vec::new, |since| self.0.proxy.events().since(since)) {
+            watcher.send(&log(&event));
+        }
+        let mut state = self.0.state();
+        state.watchers.retain(|watcher| !watcher.has_gone());
+        if state.watchers.len() >= MOST {
+            return None;
+        }
+        state.watchers.push(watcher);
+        if !mem::replace(&mut state.runs, true) {
+            tokio::spawn(tell(Arc::clone(&self.0)));
+        }
+        Some(messages)
+    }
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Tells the watchers until there are none.
+async fn tell(shared: Arc<Shared>) {
+    let mut recorder = shared.state().recorder.take().unwrap_or_default();
+    let mut pace = interval(PACE);
+    pace.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut newest = shared.proxy.events().newest();
+    let mut told = *newest.borrow_and_update();
+    let mut before = Value::Null;
+    loop {
+        let is_time = tokio::select! {
+            _ = pace.tick() => true,
+            Ok(()) = newest.changed() => false,
+        };
+        if is_time {
+            // The workers are asked for their metrics, which would block this thread.
+            let proxy = Arc::clone(&shared.proxy);
+            let made = spawn_blocking(move || {
+                let document = recorder.document(&proxy);
+                let change = patch::between(&before, &document);
+                let whole = message("state", &document);
+                let change = change.map(|change| message("change", &change));
+                (recorder, document, whole, change)
+            });
+            // It was cancelled with the process, or has panicked, which is logged: the next watcher begins anew.
+            let Ok(made) = made.await else { break };
+            let (whole, change);
+            (recorder, before, whole, change) = made;
+            shared.state().watchers.retain_mut(|watcher| {
+                if !watcher.has_document {
+                    watcher.begin(&whole);
+                    return true;
+                }
+                change.as_ref().is_none_or(|change| watcher.send(change))
+            });
+        } else {
+            for event in shared.proxy.events().since(told) {
+                told = event.seq;
+                let line = log(&event);
+                shared.state().watchers.retain(|watcher| watcher.send(&line));
+            }
+            newest.borrow_and_update();
+        }
+        let mut state = shared.state();
+        state.watchers.retain(|watcher| !watcher.has_gone());
+        if state.watchers.is_empty() {
+            state.recorder = Some(recorder);
+            state.runs = false;
+            return;
+        }
+    }
+    let mut state = shared.state();
+    state.watchers.clear();
+    state.runs = false;
+}
+
+/// An event of the log as a message, whose number a watcher that comes again tells.
+fn log(event: &Event) -> Bytes {
+    let text = serde_json::to_string(event).unwrap_or_default();
+    format!("id: {}\nevent: log\ndata: {text}\n\n", event.seq).into()
+}
+
+fn message(name: &str, data: &impl Serialize) -> Bytes {
+    let text = serde_json::to_string(data).unwrap_or_default();
+    format!("event: {name}\ndata: {text}\n\n").into()
+}

@@ -1,0 +1,196 @@
+"""The stream of facts: the document that is followed, and the changes of state that are told."""
+
+import json
+import re
+import socket
+
+import pytest
+
+from harness import until
+from harness.proxy import config
+from harness.watching import Watcher
+
+pytestmark = pytest.mark.either_io
+
+
+@pytest.fixture
+def servers(memcached):
+    return [memcached(), memcached()]
+
+
+@pytest.fixture
+def proxy(servers, proxima):
+    pool = {
+        "servers": [server.address for server in servers],
+        "eject": {"failures": 1, "probe_initial": "20ms"},
+    }
+    return proxima(config("cache", {"cache": pool}))
+
+
+def events(proxy, query=""):
+    return json.loads(proxy.http(f"/events{query}")[1])["events"]
+
+
+def until_ejected(proxy, server):
+    """Asks for keys until the server that is gone has been asked."""
+
+    def ejected():
+        with proxy.raw() as client:
+            for number in range(20):
+                client.ask(b"get k%d\r\n" % number)
+        return proxy.member(server.address)["state"] == "ejected"
+
+    until(ejected, "a server that is gone is ejected")
+
+
+def test_a_watcher_sees_requests_and_their_latency(proxy):
+    with Watcher(proxy) as watcher, proxy.raw() as client:
+        watcher.until(lambda now: now["health"]["state"] == "serving", "the first document")
+
+        def counted(now):
+            for _ in range(200):
+                client.set("k", "v")
+                client.get("k")
+                client.get("absent")
+            return now["rates"].get("requests", 0) > 0 and "10s" in now["latency"]
+
+        watcher.until(counted, "a rate and a latency are told")
+        now = watcher.document
+        assert now["rates"]["hits"] > 0 and now["rates"]["misses"] > 0
+        latency = now["latency"]["10s"]
+        assert 0 < latency["p50_us"] <= latency["p99_us"] <= latency["p999_us"]
+        assert latency["count"] > 0 and latency["mean_us"] > 0
+        assert now["pools"]["cache"]["latency"]["10s"]["count"] > 0
+        assert now["listeners"][proxy.addresses[0]]["clients"] == 1
+        asked = [member for member in now["members"].values() if member.get("mean_us")]
+        assert asked and all(member["rate"] >= 0 for member in asked)
+        assert now["process"]["rss_bytes"] > 0 and now["process"]["descriptors"]["open"] > 0
+
+
+def test_the_differences_make_the_document_that_a_new_watcher_gets(proxy, servers):
+    with Watcher(proxy) as first:
+        first.until(lambda now: True, "the first document")
+        servers[0].kill()
+        until_ejected(proxy, servers[0])
+        first.until(lambda now: now["health"]["state"] == "degraded", "the ejection is told")
+        with Watcher(proxy) as second:
+            second.until(lambda now: True, "the document")
+            assert second.names[0] == "state" and "change" in first.names
+
+            def lasting(document):
+                """What does not change while nothing happens."""
+                members = {
+                    name: {key: member[key] for key in ("state", "since_ms", "why") if key in member}
+                    for name, member in document["members"].items()
+                }
+                return members, document["health"], document["configuration"]
+
+            assert lasting(first.document) == lasting(second.document)
+
+
+def test_an_ejection_is_one_line_of_the_log_one_event_and_the_reason_in_the_sentence(proxy, servers):
+    with Watcher(proxy) as watcher:
+        watcher.until(lambda now: True, "the first document")
+        servers[0].kill()
+        until_ejected(proxy, servers[0])
+        until(lambda: [event for event in watcher.events if event["kind"] == "ejected"], "it is told")
+        [event] = [event for event in watcher.events if event["kind"] == "ejected"]
+        assert event["subject"] == f"cache/{servers[0].address}"
+        assert (event["before"], event["after"]) == ("up", "ejected")
+        assert [line for line in proxy.log().splitlines() if line.endswith(event["text"])]
+        assert event in events(proxy) and event in events(proxy, "?kind=ejected")
+        watcher.until(lambda now: now["pools"]["cache"]["up"] == 1, "one is left")
+        sentence = watcher.document["health"]["sentence"]
+        assert sentence.startswith("serving; 1 of 2 servers of `cache`") and event["why"] in sentence
+        member = watcher.document["members"][event["subject"]]
+        assert member["why"] == event["why"] and abs(member["since_ms"] - event["at_ms"]) < 2000
+        servers[0].start()
+        watcher.until(lambda now: now["health"] == {"state": "serving", "sentence": "serving"}, "well again")
+        assert [event["kind"] for event in events(proxy, f"?after={event['seq']}")] == ["returned"]
+
+
+def test_a_refused_configuration_is_an_event_and_the_sentence_says_so(proxy, servers):
+    good = config("cache", {"cache": {"servers": [server.address for server in servers]}})
+    hostile = "<img src=x onerror=alert(1)>\x1b[31m"
+    proxy.write(good | {hostile: 1})
+    assert proxy.http("/reload", "POST", {"X-Proxima": "yes"})[0] == 422
+    [refused] = events(proxy, "?kind=refused")
+    assert refused["level"] == "error" and "<img src=x onerror=alert(1)>" in refused["text"]
+    with Watcher(proxy) as watcher:
+        watcher.until(lambda now: now["health"]["state"] == "degraded", "degraded")
+        assert "configuration was refused" in watcher.document["health"]["sentence"]
+        proxy.write(good)
+        assert proxy.http("/reload", "POST", {"X-Proxima": "yes"})[0] == 200
+        watcher.until(lambda now: "refused" not in now["configuration"], "good again")
+
+
+def test_a_watcher_that_comes_again_is_told_what_it_has_missed(proxy, servers):
+    last = events(proxy)[-1]["seq"]
+    servers[1].kill()
+    until_ejected(proxy, servers[1])
+    with Watcher(proxy, since=last) as watcher:
+        until(lambda: watcher.events, "what was missed is told")
+        assert watcher.events[0]["seq"] == last + 1
+
+
+def test_seventeen_cannot_watch_and_those_who_leave_make_room(proxy):
+    watchers = [Watcher(proxy) for _ in range(16)]
+    for watcher in watchers:
+        watcher.until(lambda now: True, "it is told")
+    refused = Watcher(proxy)
+    assert refused.status == 503 and "16 watch already" in refused.body
+    for watcher in watchers:
+        watcher.__exit__()
+
+    def has_room():
+        with Watcher(proxy) as again:
+            return again.status == 200
+
+    until(has_room, "there is room again")
+
+
+def descriptors(proxy):
+    return int(re.search(r"^process_open_fds (\d+)", proxy.http("/metrics")[1], re.MULTILINE)[1])
+
+
+def test_a_watcher_that_takes_nothing_is_closed_and_the_others_are_told(memcached, proxima):
+    # Many members whose rates change make large differences: the kernel takes some MiB for the slow one.
+    server = memcached()
+    named = [{"address": server.address, "name": f"{number}-" + "x" * 240} for number in range(2000)]
+    proxy = proxima(config("cache", {"cache": {"servers": named}}))
+    host, port = proxy.admin.rsplit(":", 1)
+    with socket.socket() as slow, Watcher(proxy) as watcher, proxy.raw() as client:
+        watcher.until(lambda now: len(now["members"]) == 2000, "all members are told")
+
+        def ask():
+            for number in range(500):
+                client.ask(b"get k%d\r\n" % number)
+            return True
+
+        # All connections to the server are there.
+        ask()
+        before = descriptors(proxy)
+        slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        slow.connect((host, int(port)))
+        slow.sendall(b"GET /watch HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        until(lambda: descriptors(proxy) > before, "it is connected")
+
+        until(lambda: ask() and descriptors(proxy) <= before, "the slow one is closed")
+        told = len(watcher.names)
+        until(lambda: len(watcher.names) > told, "the other goes on")
+        assert watcher.end is None
+
+
+@pytest.mark.parametrize(
+    "path, words",
+    [
+        ("/watch?with=everything", "known is `samples`"),
+        ("/watch?all=1", "known are with"),
+        ("/events?kind=weather", "known are process"),
+        ("/events?after=x", "expected a number"),
+        ("/events?after=1&after=2", "twice"),
+    ],
+)
+def test_a_bad_question_is_refused_in_words(proxy, path, words):
+    status, text = proxy.http(path)
+    assert status == 400 and words in text
