@@ -21,8 +21,11 @@ mod process;
 mod query;
 mod ready;
 mod role;
+mod sampling;
 mod since;
+mod tap;
 mod tokens;
+mod tree;
 mod twemproxy;
 mod watch;
 
@@ -60,6 +63,9 @@ proxima
   /config                        the running configuration
   /watch                         all that is told here, as it changes (server-sent events; ?with=samples)
   /events                        the last changes of state (JSON; ?after=SEQ&kind=K&limit=N)
+  /tap                           samples of requests as they are answered (a line of JSON each;
+                                 ?listener=L&route=POOL&prefix=P&class=read&slow=10ms&limit=100)
+  /tree                          the route tree (JSON); /explain.json has the numbers of its nodes
   /members                       every server, its state and distance (JSON; ?from=IP: from a client there)
   /explain?key=K&command=get     where a request would go, and why (&listener=N&from=IP)
   /explain?sql=TEXT              what a statement does, where it would go, and what would keep a connection
@@ -105,19 +111,21 @@ pub async fn serve(
     };
     let listener = TcpListener::bind(address).await?;
     let bound = listener.local_addr()?.to_string();
+    let sampling = sampling::Sampling::new(&proxy);
+    let publisher = watch::Publisher::new(&proxy, &sampling);
     let router = Router::new()
         .route("/", get(|| async { INDEX }))
         .route("/live", get(|| async { "live\n" }))
         .route("/ready", get(ready::ready))
         .route("/metrics", get(metrics::metrics))
         .route("/config", get(config))
-        .route(
-            "/watch",
-            get(watch::watch).with_state(watch::Publisher::new(&proxy)),
-        )
+        .route("/watch", get(watch::watch).with_state(publisher))
         .route("/events", get(events::show))
+        .route("/tap", get(tap::tap).with_state(sampling))
+        .route("/tree", get(tree::show))
         .route("/members", get(members::members))
         .route("/explain", get(explain::explain))
+        .route("/explain.json", get(explain::explain_json))
         .route("/fleet", get(fleet::show))
         .route("/fleet/remove", post(fleet::remove))
         .route("/drain", get(drain::show).post(drain::begin).delete(drain::end))

@@ -57,7 +57,7 @@ use self::{
 };
 pub use self::{
     configuration::{
-        Reloads,
+        NodeView, Reloads, Trace,
         offline::{OfflineError, check, explain},
         reload::ReloadError,
     },
@@ -101,6 +101,7 @@ use crate::{
     peers,
     protocol::Protocols,
     reactor::Io,
+    route::Samples,
     tls::Certificates,
     worker::Order,
 };
@@ -119,6 +120,8 @@ pub struct Proxy {
     register: Arc<Register>,
     /// The last changes of state.
     event_log: Arc<EventLog>,
+    /// Samples of requests, while somebody watches.
+    samples: Arc<Samples>,
     store: Arc<Store>,
     started: Instant,
     /// The time since 1970 at which it started.
@@ -212,6 +215,16 @@ impl Proxy {
     /// The last changes of state.
     pub fn events(&self) -> &EventLog {
         &self.event_log
+    }
+
+    /// Has the workers put samples of requests, or put none.
+    pub fn tap(&self, on: bool) {
+        self.workers.order(|_| Order::Tap(on));
+    }
+
+    /// The samples of requests that they have put.
+    pub fn samples(&self) -> &Samples {
+        &self.samples
     }
 
     /// The present time, since 1970, on the clock of the workers' turns, which never goes back.

@@ -49,6 +49,8 @@ pub struct Engine {
     pub limits: Limits,
     /// The tree that new requests enter.
     pub tree: Rc<Tree>,
+    /// Requests come by taps, as somebody watches.
+    pub is_tapped: bool,
     /// The clients of this worker.
     pub clients: Clients,
     /// The servers that this worker has lanes to.
@@ -117,6 +119,7 @@ impl Engine {
             random: Random(seed),
             limits,
             tree: Rc::new(Tree::empty()),
+            is_tapped: false,
             clients: Clients::new(register),
             servers: Servers::default(),
             router: Router::default(),

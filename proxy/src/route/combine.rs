@@ -8,7 +8,7 @@ use super::{
     Answer, Leaf, Node, NodeId, Tree, Wait, Walk,
     flight::{MISPLACED, child_of, is_good},
     step::pass_by_ejected,
-    tree::AttemptRecord,
+    tree::{AttemptRecord, Watched},
 };
 use crate::{
     engine::{ClientId, Engine, FlightId, ReplyTo, Sleeper},
@@ -230,8 +230,14 @@ impl Engine {
         let next = handle.left();
         let walk = flight.walk(tree, ReplyTo::Nobody);
         let mut scratch = [0; 250];
-        let name = walk.origin.protocol.command_name(walk.request.command);
-        let held = handle.reply(walk.key(&mut scratch), name, client, answer);
+        let watched = Watched {
+            key: walk.key(&mut scratch),
+            command: walk.origin.protocol.command_name(walk.request.command),
+            class: walk.request.class,
+            client,
+            took: self.now - flight.until,
+        };
+        let held = handle.reply(&watched, answer);
         let until = flight.until.max(self.now + held);
         if until > self.now {
             flight.answers.keep(answer);
@@ -342,13 +348,14 @@ impl Engine {
                 next = handle.left();
                 // It sees that there is a value, and nothing of it.
                 let seen = Reply::new(Outcome::Found, 0);
-                let key = request.key.of(&flight.message);
-                handle.reply(
-                    key,
-                    protocol.command_name(request.command),
+                let watched = Watched {
+                    key: request.key.of(&flight.message),
+                    command: protocol.command_name(request.command),
+                    class: request.class,
                     client,
-                    &Answer::Reply(&seen, b""),
-                );
+                    took: self.now - flight.until,
+                };
+                handle.reply(&watched, &Answer::Reply(&seen, b""));
             }
             match tree.node(flight.node) {
                 // The fastest rule takes this reply. Other rules would have to hold it, so the first large

@@ -87,6 +87,7 @@ pub fn explain(
         snapshot,
         random,
         session: &made.session,
+        at: root,
         steps: Vec::new(),
         hides_prefix: false,
     };
@@ -112,6 +113,8 @@ struct Recorder<'a> {
     random: &'a mut Random,
     /// The session of the client that asks.
     session: &'a Session,
+    /// The node of the present step.
+    at: NodeId,
     steps: Vec<Step>,
     /// Whether routes look at the key without its routing prefix.
     hides_prefix: bool,
@@ -271,6 +274,7 @@ impl Recorder<'_> {
             note,
             name,
             text,
+            node: (!name.is_empty()).then_some(self.at.0),
             end,
         });
     }
@@ -296,6 +300,7 @@ impl Recorder<'_> {
             unix: self.asker.unix,
             of: Of::Example(&head, message, self.session),
         };
+        self.at = node;
         match self.tree.node(node) {
             Node::Choose { handle, children } => {
                 let choices = Children {

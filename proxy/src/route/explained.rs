@@ -14,6 +14,8 @@ pub struct Step {
     pub name: &'static str,
     /// The rest of its line, for operators.
     pub text: String,
+    /// The number of its node; `None`: it is a remark.
+    pub node: Option<u32>,
     /// The address of a member, as configured, or the text of an error.
     pub end: Option<String>,
 }

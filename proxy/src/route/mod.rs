@@ -26,6 +26,7 @@ mod origin;
 mod park;
 mod ranks;
 mod router;
+mod samples;
 mod script;
 mod spooled;
 mod stateful_pool;
@@ -46,6 +47,7 @@ pub use self::{
     order::{Order, Orders},
     origin::Origin,
     router::Router,
+    samples::{Sample, Samples},
     stateful_pool::StatefulPool,
     tree::{Children, Copies, Leaf, NearNode, NearRuleFor, Node, NodeId, Query, Takes, Tree, Wait},
     walk::Walk,

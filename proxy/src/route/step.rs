@@ -501,8 +501,11 @@ impl Engine {
                 self.walk_with_key(node, child, &key, &Walk { origin, ..*walk });
             }
             Wrapped::Watch => {
-                let flight = self.watch(node, walk);
-                self.walk(child, &walk.to(child_of(flight, 0)));
+                let (id, flight) = self.router.flights.open(node, walk, 1);
+                flight.message.extend_from_slice(walk.message);
+                // This time has come: the answer is not held, and how long it took is known.
+                flight.until = self.now;
+                self.walk(child, &walk.to(child_of(id, 0)));
             }
             Wrapped::Pace(span) => {
                 let until = self.now + span;

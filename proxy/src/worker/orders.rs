@@ -57,6 +57,8 @@ pub enum Order {
         /// Gets an ack once the order is carried out.
         done: Sender<()>,
     },
+    /// Put samples of requests, or put none.
+    Tap(bool),
     /// Use the newest report of the node agent.
     Locate {
         /// The locations of processes; `None` if the agent is no longer followed.
@@ -174,6 +176,7 @@ impl<R: Reactor> Worker<R> {
                     close,
                     done,
                 } => {
+                    tree.tap(self.engine.is_tapped);
                     let old = std::mem::replace(&mut self.engine.tree, Rc::new(*tree));
                     // The numbers of removed members may be given to others.
                     for member in old.gone(&self.engine.tree) {
@@ -209,6 +212,10 @@ impl<R: Reactor> Worker<R> {
                 Order::SetCopies { members, state, done } => {
                     self.engine.set_copies(&members, state);
                     let _ = done.send(());
+                }
+                Order::Tap(on) => {
+                    self.engine.is_tapped = on;
+                    self.engine.tree.tap(on);
                 }
                 Order::Locate { localities, orders } => {
                     self.engine.locate(localities, &orders, &process::container);

@@ -1,7 +1,8 @@
 //! `/watch`: what changes, as a stream of server-sent events: the whole document, then each second its
 //! difference, and each change of state as it comes.
 //!
-//! * `document`: all that is told, made of the metrics (`counts`, `latency`, `history`) and the state (`health`)
+//! * `document`: all that is told, made of the metrics (`counts`, `latency`, `history`), the state (`health`) and
+//!   samples of requests (`traffic`)
 //! * `patch`: differences of documents
 //! * `publisher`: tells all watchers; `watcher`: one of them
 
@@ -12,6 +13,7 @@ mod history;
 mod latency;
 mod patch;
 mod publisher;
+mod traffic;
 mod watcher;
 
 use axum::{

@@ -21,9 +21,14 @@ use tokio::{
 use super::{
     document::Recorder,
     patch,
+    traffic::Traffic,
     watcher::{Messages, Watcher},
 };
-use crate::{admin::connections::Lasts, control::Proxy, event_log::Event};
+use crate::{
+    admin::{connections::Lasts, sampling::Sampling},
+    control::Proxy,
+    event_log::Event,
+};
 
 /// Watchers at a time.
 const MOST: usize = 16;
@@ -36,6 +41,7 @@ pub(in crate::admin) struct Publisher(Arc<Shared>);
 
 struct Shared {
     proxy: Arc<Proxy>,
+    sampling: Sampling,
     state: Mutex<State>,
 }
 
@@ -49,9 +55,10 @@ struct State {
 }
 
 impl Publisher {
-    pub(in crate::admin) fn new(proxy: &Arc<Proxy>) -> Self {
+    pub(in crate::admin) fn new(proxy: &Arc<Proxy>, sampling: &Sampling) -> Self {
         Self(Arc::new(Shared {
             proxy: Arc::clone(proxy),
+            sampling: sampling.clone(),
             state: Mutex::default(),
         }))
     }
@@ -89,7 +96,7 @@ async fn tell(shared: Arc<Shared>) {
     pace.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut newest = shared.proxy.events().newest();
     let mut told = *newest.borrow_and_update();
-    let mut before = Value::Null;
+    let (mut before, mut traffic) = (Value::Null, None);
     loop {
         let is_time = tokio::select! {
             _ = pace.tick() => true,
@@ -98,17 +105,25 @@ async fn tell(shared: Arc<Shared>) {
         if is_time {
             // The workers are asked for their metrics, which would block this thread.
             let proxy = Arc::clone(&shared.proxy);
+            let wants_samples = shared.state().watchers.iter().any(|watcher| watcher.samples);
+            traffic =
+                wants_samples.then(|| traffic.unwrap_or_else(|| Traffic::new(shared.sampling.follow())));
             let made = spawn_blocking(move || {
-                let document = recorder.document(&proxy);
+                let mut document = recorder.document(&proxy);
+                if let Some(traffic) = &mut traffic {
+                    traffic.count();
+                    document["hot_keys"] = traffic.hot_keys();
+                    document["edges"] = traffic.edges();
+                }
                 let change = patch::between(&before, &document);
                 let whole = message("state", &document);
                 let change = change.map(|change| message("change", &change));
-                (recorder, document, whole, change)
+                ((recorder, traffic), document, whole, change)
             });
             // It was cancelled with the process, or has panicked, which is logged: the next watcher begins anew.
             let Ok(made) = made.await else { break };
             let (whole, change);
-            (recorder, before, whole, change) = made;
+            ((recorder, traffic), before, whole, change) = made;
             shared.state().watchers.retain_mut(|watcher| {
                 if !watcher.has_document {
                     watcher.begin(&whole);

@@ -10,9 +10,11 @@ pub(in crate::control) mod follow;
 pub(in crate::control) mod offline;
 pub(in crate::control) mod own_copies;
 pub(in crate::control) mod reload;
+mod trace;
 
 use std::{collections::BTreeMap, net::IpAddr, path::PathBuf, sync::Arc, time::SystemTime};
 
+pub use self::trace::{NodeView, Trace};
 use crate::{
     config::{
         ConfigError, Loaded,

@@ -242,6 +242,7 @@ pub(in crate::control) fn start(
         names,
         register: shared.register,
         event_log: Arc::clone(&options.events),
+        samples: Arc::clone(&preparer.samples),
         store: shared.store,
         started: shared.started,
         since_epoch: shared.since_epoch,
@@ -327,6 +328,7 @@ fn prepare(
         protocols: options.protocols,
         spool: None,
         leases: Arc::default(),
+        samples: Arc::default(),
         near: None,
         seed: seed(),
     };

@@ -31,7 +31,7 @@ use self::maker::KeptPrefix;
 pub(super) use self::maker::{Build, Maker, Named};
 pub use self::near::{all_near_settings, near_rules, near_settings};
 use super::{
-    LeaseTable,
+    LeaseTable, Samples,
     tree::{Leaf, Node, Tree},
 };
 use crate::{
@@ -146,6 +146,8 @@ pub struct Compiler<'a> {
     spool: Option<Arc<Spool>>,
     /// The owners of the leases' tokens that clients hold.
     leases: Arc<LeaseTable>,
+    /// Where samples of requests go.
+    samples: Arc<Samples>,
     /// Where replies are kept, and by which rules. `None`: nowhere.
     near: Option<(Arc<Near>, Rules)>,
     /// The number of trees that were made.
@@ -183,6 +185,7 @@ impl<'a> Compiler<'a> {
             host_id,
             spool: None,
             leases: Arc::default(),
+            samples: Arc::default(),
             near: None,
             trees: 0,
         })
@@ -191,6 +194,11 @@ impl<'a> Compiler<'a> {
     /// Keeps failed deletes there, of routes that say so.
     pub fn keep_deletes(&mut self, spool: Option<Arc<Spool>>) {
         self.spool = spool;
+    }
+
+    /// Puts samples of requests there, while somebody watches.
+    pub fn put_samples(&mut self, samples: &Arc<Samples>) {
+        self.samples = Arc::clone(samples);
     }
 
     /// Remembers leases there, so that they outlive this configuration.
@@ -246,8 +254,8 @@ impl<'a> Compiler<'a> {
             warnings: Vec::new(),
         };
         let mut roots = Vec::with_capacity(listeners.len());
-        for address in listeners {
-            roots.push(maker.root(address)?);
+        for (number, address) in (0..).zip(listeners) {
+            roots.push(maker.root(number, address)?);
         }
         let (nodes, warnings, spooled, stateful) =
             (maker.nodes, maker.warnings, maker.spooled, maker.stateful);

@@ -1,6 +1,6 @@
 //! The entry of a listener's requests, and their protocol.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{cell::Cell, collections::BTreeSet, sync::Arc};
 
 use super::{CompileError, consistency, maker::Maker, spoken};
 use crate::{
@@ -9,13 +9,16 @@ use crate::{
         schema::{self, Consistency, KnownUsers, PlainLogins, Reads, Route, RouteWords, Writes},
     },
     protocol::{Access, Accounts, Door, OneSecret, ReplyStyle, Terms},
-    route::tree::{Greeting, Leaf, Node, Root, Wait},
+    route::{
+        handle::Tap,
+        tree::{Entry, Greeting, Leaf, Node, Root, Wait},
+    },
     tls::{Acceptor, TlsError},
 };
 
 impl Maker<'_, '_> {
-    /// The entry of the requests of the listener at `address`.
-    pub(super) fn root(&mut self, address: &str) -> Result<Root, CompileError> {
+    /// The entry of the requests of listener number `number`, at `address`.
+    pub(super) fn root(&mut self, number: u16, address: &str) -> Result<Root, CompileError> {
         let (config, protocols) = (self.compiler.config, self.compiler.protocols);
         let listener = config
             .listeners
@@ -61,8 +64,22 @@ impl Maker<'_, '_> {
         let children = self.everywhere(node, &leaves)?;
         let members = leaves.iter().map(|&leaf| self.member_at(leaf).cloned());
         let members: Vec<_> = members.collect();
-        Ok(Root {
+        let routes = Entry {
             node,
+            is_plain: self.is_plain(node),
+        };
+        let tap = Tap {
+            listener: number,
+            samples: Arc::clone(&self.compiler.samples),
+        };
+        let tap = Entry {
+            node: self.wrap(tap, node),
+            is_plain: false,
+        };
+        Ok(Root {
+            entry: Cell::new(routes),
+            routes,
+            tap,
             access: listener.map_or(Access::Open, |listener| access(&listener.access)),
             tls,
             password_key,
@@ -80,7 +97,6 @@ impl Maker<'_, '_> {
                 .filter_map(|&leaf| self.member_at(leaf).cloned())
                 .collect(),
             visits: self.numbered(&children),
-            is_plain: self.is_plain(node),
             needs_values: self.has(
                 node,
                 &|node| matches!(node, Node::Script { handle, .. } if handle.needs_values()),

@@ -1,6 +1,6 @@
 //! fault: holds requests, then fails some of them, so that users can test their clients.
 
-use std::{net::IpAddr, time::Duration};
+use std::time::Duration;
 
 use proxima_wire::message::{Outcome, Request};
 
@@ -14,7 +14,7 @@ use crate::{
     route::{
         Answer,
         compile::{Build, CompileError, Maker},
-        tree::{NodeId, Query, Wrap, Wrapped},
+        tree::{NodeId, Query, Watched, Wrap, Wrapped},
     },
 };
 
@@ -53,7 +53,7 @@ impl Wrap for After {
         Wrapped::Watch
     }
 
-    fn reply(&self, _: &[u8], _: &'static str, _: Option<IpAddr>, _: &Answer<'_>) -> Micros {
+    fn reply(&self, _: &Watched<'_>, _: &Answer<'_>) -> Micros {
         self.0.into()
     }
 

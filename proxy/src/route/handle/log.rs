@@ -1,7 +1,5 @@
 //! log: passes requests through, and writes one line to the log for each request and its outcome.
 
-use std::net::IpAddr;
-
 use proxima_wire::message::Request;
 use tracing::field::display;
 
@@ -15,7 +13,7 @@ use crate::{
     route::{
         Answer,
         compile::{Build, CompileError, Maker},
-        tree::{NodeId, Query, Wrap, Wrapped},
+        tree::{NodeId, Query, Watched, Wrap, Wrapped},
     },
 };
 
@@ -36,13 +34,10 @@ impl Wrap for Log {
         true
     }
 
-    fn reply(
-        &self,
-        key: &[u8],
-        command: &'static str,
-        client: Option<IpAddr>,
-        answer: &Answer<'_>,
-    ) -> Micros {
+    fn reply(&self, watched: &Watched<'_>, answer: &Answer<'_>) -> Micros {
+        let Watched {
+            key, command, client, ..
+        } = watched;
         let (outcome, client) = (answer.outcome(), client.map(display));
         tracing::info!(command, key = %key.escape_ascii(), ?outcome, client, "request");
         Micros::ZERO

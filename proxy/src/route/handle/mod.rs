@@ -48,6 +48,7 @@ mod slow_warm_up;
 mod spool;
 mod staging;
 mod strip_prefix;
+mod tap;
 mod time_left;
 mod warm_up;
 
@@ -72,6 +73,7 @@ pub(super) use self::{
     shadow_leases::ShadowLeases,
     share_anew::ShareAnew,
     strip_prefix::StripPrefix,
+    tap::Tap,
     time_left::TimeLeft,
 };
 use super::{

@@ -1,12 +1,9 @@
 //! slow_warm_up, with mcrouter's formula: a server that finds few of the keys, because it is fresh, gets only a
 //! part of the reads. Child 0 is that server, behind a wrap that watches its replies, and child 1 gets the rest.
 
-use std::{
-    net::IpAddr,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
-    },
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
 };
 
 use proxima_wire::message::{Class, Outcome, Request};
@@ -21,7 +18,7 @@ use crate::{
     route::{
         Answer,
         compile::{Build, CompileError, Maker},
-        tree::{Children, Choose, NodeId, Query, Wrap, Wrapped},
+        tree::{Children, Choose, NodeId, Query, Watched, Wrap, Wrapped},
     },
 };
 
@@ -135,7 +132,7 @@ impl Wrap for WatchHits {
         }
     }
 
-    fn reply(&self, _: &[u8], _: &'static str, _: Option<IpAddr>, answer: &Answer<'_>) -> Micros {
+    fn reply(&self, _: &Watched<'_>, answer: &Answer<'_>) -> Micros {
         self.rate.note(answer.outcome());
         Micros::ZERO
     }

@@ -7,7 +7,7 @@ mod script;
 mod shapes;
 
 use std::{
-    cell::RefCell,
+    cell::{Cell, RefCell},
     collections::{BTreeMap, HashMap, HashSet},
     fmt,
     sync::{Arc, atomic::Ordering::Relaxed},
@@ -33,7 +33,7 @@ pub(super) use self::{
     each_changed::EachChanged,
     greeting::Greeting,
     script::{Ask, Begin, Give, Run, Script, ScriptRequest, Sent, Turn},
-    shapes::{Asking, Attempt, AttemptRecord, ByAddress, Choose, Fan, Of, Wrap, Wrapped},
+    shapes::{Asking, Attempt, AttemptRecord, ByAddress, Choose, Fan, Of, Watched, Wrap, Wrapped},
 };
 pub use self::{
     near::{NearNode, NearRuleFor, Takes},
@@ -154,9 +154,20 @@ pub enum Leaf {
     Error(ErrorReply),
 }
 
+/// Where the requests of a listener enter.
+#[derive(Clone, Copy)]
+pub(super) struct Entry {
+    pub(super) node: NodeId,
+    /// Does it choose a member by the key, and nothing else?
+    pub(super) is_plain: bool,
+}
+
 /// The entry of one listener's requests, and the members that they can reach.
 pub(super) struct Root {
-    pub(super) node: NodeId,
+    /// Where requests enter now: `routes`, or `tap` while somebody watches.
+    pub(super) entry: Cell<Entry>,
+    pub(super) routes: Entry,
+    pub(super) tap: Entry,
     /// The protocol of its clients and of every member below it.
     pub(super) spoken: ProtocolSlot,
     /// What its clients must say before they are served.
@@ -187,8 +198,6 @@ pub(super) struct Root {
     pub(super) needs_values: bool,
     /// May a route below it hold a request while a later one passes?
     pub(super) may_hold: bool,
-    /// Does it choose a member by the key, and nothing else?
-    pub(super) is_plain: bool,
     /// The largest number of members that one request is sent to at once.
     pub(super) fanout: u32,
 }
@@ -278,7 +287,14 @@ impl Tree {
 
     /// The node where the requests of listener number `listener` enter; `None`: there is no such listener.
     pub fn root(&self, listener: usize) -> Option<NodeId> {
-        self.roots.get(listener).map(|root| root.node)
+        self.roots.get(listener).map(|root| root.entry.get().node)
+    }
+
+    /// Has all requests come by a tap that shows some of them to those who watch, or none of them.
+    pub fn tap(&self, on: bool) {
+        for root in &self.roots {
+            root.entry.set(if on { root.tap } else { root.routes });
+        }
     }
 
     /// The protocol of listener number `listener`; `None`: there is no such listener.
@@ -415,7 +431,9 @@ impl Tree {
     /// Does listener number `listener` lead to members by one choice that can be made for several requests at
     /// once?
     pub fn is_plain(&self, listener: usize) -> bool {
-        self.roots.get(listener).is_some_and(|root| root.is_plain)
+        self.roots
+            .get(listener)
+            .is_some_and(|root| root.entry.get().is_plain)
     }
 
     /// The bytes that may wait for servers because of one request of `bytes` bytes to listener number
@@ -464,6 +482,32 @@ impl Tree {
             Node::Near(_) => "near",
             Node::Copies(_) | Node::Leaf(_) => "another route",
         }
+    }
+
+    /// The word for this node, as `explain` has it, and its children.
+    pub fn shape(&self, id: NodeId) -> (&str, Vec<NodeId>) {
+        let children = match self.node(id) {
+            Node::Choose { children, .. }
+            | Node::ByClient { children, .. }
+            | Node::Gather { children, .. }
+            | Node::Fan { children, .. }
+            | Node::Attempt { children, .. }
+            | Node::Script { children, .. } => children.clone(),
+            Node::Copies(copies) => copies.children.clone(),
+            Node::Wrap { child, .. } => vec![*child],
+            Node::Near(near) => vec![near.child],
+            Node::Leaf(_) => Vec::new(),
+        };
+        let word = match self.node(id) {
+            Node::Copies(_) => "copies",
+            Node::Leaf(Leaf::Member(_)) => "member",
+            Node::Leaf(Leaf::Embedded) => "embedded",
+            Node::Leaf(Leaf::Null | Leaf::OverLimit) => "null",
+            Node::Leaf(Leaf::Discard) => "dev_null",
+            Node::Leaf(Leaf::Error(_)) => "error",
+            _ => self.address_of(id),
+        };
+        (word, children)
     }
 
     /// The member that this node is; `None`: it is another node.

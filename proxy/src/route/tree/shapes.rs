@@ -291,15 +291,8 @@ pub trait Wrap: Send {
     fn names_client(&self) -> bool {
         false
     }
-    /// Sees the answer to a request that it watches, and holds it for so long. `client`: the address of the
-    /// client that waits for it, if it [names](Wrap::names_client) that.
-    fn reply(
-        &self,
-        _key: &[u8],
-        _command: &'static str,
-        _client: Option<IpAddr>,
-        _answer: &Answer<'_>,
-    ) -> Micros {
+    /// Sees the answer to a request that it watches, and holds it for so long.
+    fn reply(&self, _watched: &Watched<'_>, _answer: &Answer<'_>) -> Micros {
         Micros::ZERO
     }
     /// Takes a request into its queue. `client`: the client that waits for the answer.
@@ -310,6 +303,21 @@ pub trait Wrap: Send {
     }
     /// The effect of this wrap, for people.
     fn why(&self) -> String;
+}
+
+/// A request that a wrap watches, when its answer has come.
+#[derive(Clone, Copy, Debug)]
+pub struct Watched<'a> {
+    /// Its key.
+    pub key: &'a [u8],
+    /// The name of its command.
+    pub command: &'static str,
+    /// What it does to the data.
+    pub class: Class,
+    /// The address of the client that waits for it, if the wrap [names](Wrap::names_client) that.
+    pub client: Option<IpAddr>,
+    /// The time since it has come by.
+    pub took: Micros,
 }
 
 /// The rule by which a gather has its answer.

@@ -27,7 +27,7 @@ use crate::{
     members::{Member, MemberId, Registry},
     near::{Near, Rules},
     protocol::Protocols,
-    route::{Compiler, LeaseTable, Tree, near_rules},
+    route::{Compiler, LeaseTable, Samples, Tree, near_rules},
     spool::Spool,
 };
 
@@ -124,6 +124,8 @@ pub(in crate::control) struct Preparer {
     pub(in crate::control) spool: Option<(SpoolOptions, Arc<Spool>)>,
     /// The routes that have given clients their lease tokens.
     pub(in crate::control) leases: Arc<LeaseTable>,
+    /// Where samples of requests go.
+    pub(in crate::control) samples: Arc<Samples>,
     /// Where replies are kept, and by which rules, since the first configuration that keeps any.
     pub(in crate::control) near: Option<(Arc<Near>, Rules)>,
     /// What keeps strangers from choosing keys that collide there.
@@ -209,6 +211,7 @@ impl Preparer {
         compiler.keep(&setup.departed.servers(), registry)?;
         compiler.keep_deletes(spool(&mut self.spool, config)?);
         compiler.remember_leases(&self.leases);
+        compiler.put_samples(&self.samples);
         let near = near(&mut self.near, &self.seed, config, running);
         if let Some((_, spool)) = &self.spool {
             spool.follow_near(near.as_ref().map(|(near, _)| near));

@@ -1,0 +1,160 @@
+"""Samples of requests: those who watch see keys, ways and times; who does not watch pays nothing."""
+
+import http.client
+import json
+import threading
+
+import pytest
+
+from harness import until
+from harness.proxy import config
+from harness.watching import Watcher
+
+pytestmark = pytest.mark.either_io
+
+
+@pytest.fixture
+def servers(memcached):
+    return [memcached(), memcached()]
+
+
+@pytest.fixture
+def proxy(servers, proxima):
+    pools = {
+        "users": {"servers": [servers[0].address]},
+        "rest": {"servers": [servers[1].address]},
+    }
+    route = {"by_prefix": {"prefixes": {"user:": "users"}, "default": "rest"}}
+    return proxima(config(route, pools))
+
+
+class Asking:
+    """A client that asks for keys until it is told to stop."""
+
+    def __init__(self, proxy, keys):
+        self._proxy, self._keys, self._ends = proxy, keys, threading.Event()
+        self._thread = threading.Thread(target=self._ask)
+
+    def __enter__(self):
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self._ends.set()
+        self._thread.join()
+
+    def _ask(self):
+        with self._proxy.raw() as client:
+            while not self._ends.is_set():
+                for key in self._keys:
+                    client.ask(b"get %s\r\n" % key)
+
+
+def tapped(proxy, query):
+    """The lines of /tap until it has told as many as it was to."""
+    host, port = proxy.admin.rsplit(":", 1)
+    connection = http.client.HTTPConnection(host, int(port))
+    connection.request("GET", f"/tap?{query}")
+    answer = connection.getresponse()
+    text = answer.read().decode()
+    connection.close()
+    return answer.status, [json.loads(line) for line in text.splitlines()] if answer.status == 200 else text
+
+
+def test_the_keys_that_are_asked_for_most_and_their_pools_are_told(proxy):
+    keys = [b"user:1"] * 8 + [b"user:2", b"other"]
+    with Watcher(proxy, "/watch?with=samples") as watcher, Asking(proxy, keys):
+
+        def told(now):
+            users = now.get("hot_keys", {}).get("users", [])
+            return len(users) == 2 and now["hot_keys"].get("rest") and users[0]["share"] > 0.8
+
+        watcher.until(told, "hot keys are told")
+        users = watcher.document["hot_keys"]["users"]
+        assert [key["key"] for key in users] == ["user:1", "user:2"] and users[0]["rate"] > users[1]["rate"]
+        assert [key["key"] for key in watcher.document["hot_keys"]["rest"]] == ["other"]
+
+
+def test_requests_that_come_by_each_node_are_told_by_the_numbers_of_the_tree(proxy, servers):
+    tree = json.loads(proxy.http("/tree")[1])
+    [listener] = tree["listeners"]
+    assert (listener["address"], listener["protocol"]) == (proxy.addresses[0], "memcached")
+    nodes = {node["id"]: node for node in tree["nodes"]}
+    root = nodes[listener["root"]]
+    assert root["handle"] == "by_prefix" and set(root["children"]) <= set(nodes)
+    members = {node["member"]: str(node["id"]) for node in nodes.values() if "member" in node}
+    assert set(members) == {server.address for server in servers}
+    with Watcher(proxy, "/watch?with=samples") as watcher, Asking(proxy, [b"user:1"] * 9 + [b"other"]):
+        few, many = members[servers[1].address], members[servers[0].address]
+
+        def told(now):
+            edges = now.get("edges", {})
+            return edges.get(few, 0) > 0 and edges.get(many, 0) > 4 * edges[few]
+
+        watcher.until(told, "the edges have their traffic")
+        edges = watcher.document["edges"]
+        assert edges[str(listener["root"])] >= edges[many]
+
+
+def test_the_way_of_a_key_has_the_numbers_of_the_tree(proxy, servers):
+    nodes = {node["id"]: node for node in json.loads(proxy.http("/tree")[1])["nodes"]}
+    status, text = proxy.http("/explain.json?key=user:7")
+    assert status == 200
+    way = json.loads(text)
+    assert nodes[way["nodes"][0]]["handle"] == "by_prefix"
+    assert nodes[way["nodes"][-1]]["member"] == servers[0].address
+    assert way["text"] == proxy.http("/explain?key=user:7")[1]
+    assert [step["node"] for step in way["steps"] if "node" in step] == way["nodes"]
+    assert proxy.http("/explain.json")[0] == 400
+
+
+def test_a_tap_tells_requests_with_member_outcome_and_time(proxy, servers):
+    with Asking(proxy, [b"user:1", b"other", b"user:\x01\xff<b>"]):
+        status, lines = tapped(proxy, "limit=40")
+        assert status == 200 and len([line for line in lines if "key" in line]) == 40
+        asked = {line["key"]: line for line in lines if "key" in line}
+        assert set(asked) == {"user:1", "other", "user:\\x01\\xff<b>"}
+        line = asked["user:1"]
+        assert (line["pool"], line["member"]) == ("users", servers[0].address)
+        assert (line["command"], line["class"], line["outcome"]) == ("get", "read", "notfound")
+        assert line["us"] > 0 and line["client"] == "127.0.0.1" and line["listener"] == proxy.addresses[0]
+        _, lines = tapped(proxy, "limit=5&route=rest&class=read")
+        assert {line["key"] for line in lines} == {"other"}
+        _, lines = tapped(proxy, "limit=5&prefix=user:1&listener=0&slow=1us")
+        assert {line["key"] for line in lines} == {"user:1"}
+
+
+@pytest.mark.parametrize(
+    "query, words",
+    [
+        ("class=all", "known are read, write, delete"),
+        ("slow=soon", "expected a time"),
+        ("limit=many", "expected a number"),
+        ("key=k", "known are listener"),
+    ],
+)
+def test_a_bad_tap_is_refused_in_words(proxy, query, words):
+    status, text = tapped(proxy, query)
+    assert status == 400 and words in text
+
+
+def test_large_values_and_writes_come_by_a_tap_unchanged(proxy):
+    with Watcher(proxy, "/watch?with=samples") as watcher, proxy.raw() as client:
+        watcher.until(lambda now: "hot_keys" in now, "samples are taken")
+        large = b"v" * 900_000
+        for number in range(20):
+            client.set(f"user:{number}", large)
+            assert client.get(f"user:{number}") == large
+        for number in range(300):
+            client.set(f"k{number}", str(number))
+        for number in range(300):
+            assert client.get(f"k{number}") == str(number).encode()
+
+
+def test_nothing_is_sampled_once_nobody_watches(proxy):
+    with Watcher(proxy, "/watch?with=samples") as watcher, Asking(proxy, [b"k"]):
+        watcher.until(lambda now: now.get("hot_keys", {}).get("rest"), "samples are taken")
+    with Watcher(proxy) as watcher, Asking(proxy, [b"k"]):
+        watcher.until(lambda now: "hot_keys" not in now, "a document without samples")
+        until(lambda: watcher.names.count("change") >= 3, "some seconds")
+        assert "hot_keys" not in watcher.document and "edges" not in watcher.document
