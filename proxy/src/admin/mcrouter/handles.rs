@@ -37,6 +37,7 @@ mod tests {
             note: "",
             name,
             text: String::new(),
+            node: None,
             end: end.map(str::to_owned),
         }
     }
