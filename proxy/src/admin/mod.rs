@@ -2,6 +2,7 @@
 
 mod client_orders;
 mod connections;
+mod console;
 mod drain;
 mod events;
 mod explain;
@@ -34,7 +35,7 @@ use std::{io, sync::Arc};
 use axum::{
     Router,
     extract::{DefaultBodyLimit, State},
-    http::{StatusCode, header},
+    http::{HeaderMap, StatusCode, header},
     middleware::from_fn_with_state,
     response::{IntoResponse, Response},
     routing::{get, post},
@@ -57,6 +58,7 @@ type Shared = State<Arc<Proxy>>;
 
 const INDEX: &str = "\
 proxima
+  /                              the console, in a browser
   /live                          the process runs
   /ready                         it may be sent clients (?pool=NAME&up=N: at least N members up)
   /metrics                       for Prometheus (OpenMetrics, or its text format)
@@ -114,7 +116,11 @@ pub async fn serve(
     let sampling = sampling::Sampling::new(&proxy);
     let publisher = watch::Publisher::new(&proxy, &sampling);
     let router = Router::new()
-        .route("/", get(|| async { INDEX }))
+        .route(
+            "/",
+            get(|asked: HeaderMap| async move { console::index(&asked, INDEX) }),
+        )
+        .route("/console/{*path}", get(console::file))
         .route("/live", get(|| async { "live\n" }))
         .route("/ready", get(ready::ready))
         .route("/metrics", get(metrics::metrics))

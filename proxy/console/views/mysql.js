@@ -1,0 +1,192 @@
+// Servers of MySQL: roles, where each stands, the sessions that keep connections, slow statements; the writer
+// moves.
+
+import { act, send } from "../act.js";
+import { confirm } from "../ask.js";
+import { h } from "../element.js";
+import { clock, duration, foreign, latency, lines, whole } from "../format.js";
+import { read } from "../source.js";
+import { mark, stateWord } from "../state.js";
+import { ACTIONS, table } from "../table.js";
+
+/** @typedef {import("../facts.js").MysqlMember} MysqlMember */
+/** @typedef {import("../facts.js").MysqlPool} MysqlPool */
+/** @typedef {import("../facts.js").MysqlSession} MysqlSession */
+/** @typedef {import("../facts.js").SlowRequest} SlowRequest */
+
+/** Slow statements that are shown. */
+const SLOWEST = 20;
+
+/** @type {import("../views.js").View} */
+export const mysql = {
+  name: "mysql",
+  title: "MySQL",
+  isThere: (facts) => (facts.mysql?.pools.length ?? 0) > 0,
+  draw: ({ facts }) => [
+    h("h1", null, "MySQL"),
+    (facts.mysql?.pools ?? []).map((pool) => drawPool(pool)),
+    sessions(),
+    slowest(new Set(facts.mysql?.pools.map((pool) => pool.name))),
+  ],
+};
+
+/** @param {MysqlPool} pool */
+function drawPool({ name, writer, has_roles: hasRoles, members }) {
+  const words = writer
+    ? h("span", { class: "state" }, mark("good"), `${foreign(writer, 80)} takes the writes.`)
+    : h(
+        "span",
+        { class: "state" },
+        mark(hasRoles ? "bad" : "quiet"),
+        hasRoles ? "No server takes writes." : "Its servers have no roles.",
+      );
+  return h(
+    "section",
+    { key: name },
+    h("h2", null, `Pool ${foreign(name, 60)}`),
+    h("p", null, words),
+    table(
+      `Servers of ${foreign(name, 60)}`,
+      [...COLUMNS, ...positions(members), ...moves(name, hasRoles)],
+      members,
+      (member) => member.name,
+    ),
+  );
+}
+
+/** @type {import("../table.js").Column<MysqlMember>[]} */
+const COLUMNS = [
+  {
+    name: "server",
+    title: "Server",
+    isRowHead: true,
+    cell: ({ name, address }) => [
+      foreign(name, 80),
+      name !== address && h("small", null, foreign(address, 80)),
+    ],
+  },
+  {
+    name: "role",
+    title: "Role",
+    cell: (member) => [
+      stateWord(member.role ?? (member.is_up ? "up" : "ejected")),
+      h("small", null, [since(member), foreign(member.role_why ?? member.why)].filter(Boolean).join(": ")),
+    ],
+  },
+  { name: "connections", title: "Connections", isFigure: true, cell: (member) => whole(member.connections) },
+  { name: "in_use", title: "In use", isFigure: true, cell: (member) => whole(member.in_use) },
+  { name: "queued", title: "Queued", isFigure: true, cell: (member) => whole(member.queued) },
+  { name: "waiting", title: "Under way", isFigure: true, cell: (member) => whole(member.waiting) },
+];
+
+/** @param {MysqlMember} member */
+const since = ({ role_since: seconds }) => (typeof seconds === "number" ? `for ${duration(seconds)}` : "");
+
+/** Where each reader stands, as far as it is known. @param {MysqlMember[]} members
+ * @returns {import("../table.js").Column<MysqlMember>[]} */
+function positions(members) {
+  if (!members.some(({ position, lag_seconds: lag }) => position != null || lag != null)) return [];
+  return [
+    { name: "position", title: "Position", cell: (member) => foreign(String(member.position ?? "–"), 60) },
+    { name: "lag", title: "Lag", isFigure: true, cell: (member) => duration(member.lag_seconds) },
+  ];
+}
+
+/** @param {string} pool @param {boolean} hasRoles @returns {import("../table.js").Column<MysqlMember>[]} */
+function moves(pool, hasRoles) {
+  if (!hasRoles) return [];
+  const cell = (/** @type {MysqlMember} */ { name, role }) =>
+    role !== "writer" && h("button", { onclick: () => move(pool, name) }, "Make it the writer");
+  return [{ name: "act", title: ACTIONS, cell }];
+}
+
+/** @param {string} pool @param {string} member */
+async function move(pool, member) {
+  const isMeant = await confirm(
+    `Move the writes of ${foreign(pool, 60)} to ${foreign(member, 80)}?`,
+    [
+      "New transactions and statements that write wait while those under way end; reads go on. Mostly that " +
+        "is less than a tenth of a second, and no client gets an error. If something is under way for over " +
+        "5 s, the writer stays, and what has waited goes on there.",
+      "The order stands until it is taken back or this proxy ends. Other proxies need it as well.",
+    ],
+    "Move the writes",
+  );
+  if (isMeant)
+    await act("Move", () => send("POST", `orders/writer?${new URLSearchParams({ pool, member })}`));
+}
+
+function sessions() {
+  const { value, status, text } = read("mysql/sessions", 3000);
+  /** @type {import("../facts.js").MysqlSessions | null} */
+  const found = value;
+  if (!found) return h("p", { class: "words" }, status ? lines(text) : "…");
+  return h(
+    "section",
+    { key: "sessions" },
+    h("h2", null, "Sessions, and what keeps their connection"),
+    table(
+      "Sessions",
+      [
+        { name: "number", title: "Number", isFigure: true, cell: (session) => session.number },
+        { name: "user", title: "User", isRowHead: true, cell: (session) => foreign(session.user, 60) },
+        { name: "client", title: "Client", cell: (session) => foreign(session.client ?? "a socket", 60) },
+        { name: "schema", title: "Schema", cell: (session) => foreign(session.schema, 60) },
+        {
+          name: "state",
+          title: "Kept by",
+          cell: (session) => foreign(session.state, 60).replaceAll("_", " "),
+        },
+        {
+          name: "server",
+          title: "Server",
+          cell: ({ connection }) => foreign(connection?.address ?? "none", 80),
+        },
+        {
+          name: "seconds",
+          title: "For",
+          isFigure: true,
+          cell: ({ connection }) => duration(connection?.seconds),
+        },
+        { name: "runs", title: "Runs", cell: ({ connection }) => (connection?.runs ? "a statement" : "") },
+      ],
+      found.sessions,
+      (session) => session.number,
+      { none: "No client is connected." },
+    ),
+    found.left_out > 0 && h("p", { class: "note" }, `${whole(found.left_out)} more have no room here.`),
+  );
+}
+
+/** @param {Set<string>} pools */
+function slowest(pools) {
+  const { value, status, text } = read("slow", 5000);
+  const section = (/** @type {import("../element.js").Child} */ content) =>
+    h("section", { key: "slowest" }, h("h2", null, "Slowest statements"), content);
+  if (!value) return section(h("p", { class: "none" }, status ? lines(text) : "…"));
+  /** @type {SlowRequest[]} */
+  const all = value.requests;
+  const found = all
+    .filter((one) => pools.has(one.pool))
+    .sort((a, b) => b.us.total - a.us.total)
+    .slice(0, SLOWEST);
+  return section(
+    table(
+      "Slowest statements",
+      [
+        { name: "total", title: "Took", isFigure: true, cell: (one) => latency(one.us.total) },
+        {
+          name: "statement",
+          title: "Statement",
+          isRowHead: true,
+          cell: (one) => h("code", null, foreign(one.key || one.command)),
+        },
+        { name: "member", title: "Server", cell: (one) => foreign(one.member, 80) },
+        { name: "at", title: "At", cell: (one) => clock(one.at_ms) },
+      ],
+      found,
+      (one) => `${one.at_ms} ${one.us.total} ${one.key}`,
+      { none: "None was slow." },
+    ),
+  );
+}
