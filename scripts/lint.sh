@@ -37,8 +37,20 @@ shell() {
     git ls-files -z '*.sh' .ci/run | xargs -0 $tools/shellcheck --severity=warning --external-sources
 }
 
+# The console's scripts are checked by the types in their comments. What that needs comes from npm.
+console() {
+    if ! command -v npm >/dev/null; then
+        echo "lint: skipped, as npm is missing: types of the console"
+    elif ! made=$(sh scripts/console.sh); then
+        echo "lint: skipped, as npm could not fetch what they need: types of the console"
+    else
+        "$made/node_modules/.bin/tsc" --project tests/console
+    fi
+}
+
 phase "rustfmt, clippy, rustdoc, fuzz targets" rust
 phase "ruff" python
 phase "shellcheck" shell
+phase "types of the console" console
 phase "spelling" $tools/codespell
 phase "dependencies" sh scripts/deny.sh

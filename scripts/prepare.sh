@@ -25,6 +25,7 @@ valgrind   valgrind             the guard on instructions per request
 mariadb_config libmariadb-dev   mysqlclient as a driver
 pkg-config pkg-config           mysqlclient as a driver
 promtool   prometheus           rules and dashboards beside a real Prometheus
+chromium   chromium             the console in a browser
 nft        nftables             everything that is checked in a Kubernetes cluster
 '"$headers"'/Python.h python3-dev mysqlclient as a driver
 '

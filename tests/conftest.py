@@ -17,6 +17,7 @@ import pytest
 
 from harness import galera_door, helm, image, number, ports, split
 from harness.api_server import ApiServer
+from harness.browser import Browser
 from harness.fleet import Fleet, Node
 from harness.galera import Cluster, why_not
 from harness.galera_verdict import Figures
@@ -248,6 +249,14 @@ def plane(tmp_path_factory):
 def namespace(plane, tmp_path):
     """A namespace of its own at the API server."""
     return Namespace(plane, tmp_path, f"cache-{number()}-{os.getpid()}")
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """A headless browser with one page, which all tests of a process share."""
+    started = Browser()
+    yield started
+    started.stop()
 
 
 @pytest.fixture(scope="session")
