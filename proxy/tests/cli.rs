@@ -74,6 +74,34 @@ fn orders_for_servers_of_mysql_say_what_they_need() {
 }
 
 #[test]
+fn commands_that_look_at_a_running_proxy_say_what_they_need() {
+    let nobody = "nobody answers at the admin port 127.0.0.1:1";
+    let cases: [(&[&str], &str); 8] = [
+        (&["top", "--once", "--admin", "127.0.0.1:1"], nobody),
+        (&["top", "--json", "--admin", "127.0.0.1:1"], nobody),
+        (&["events", "-f", "--admin", "127.0.0.1:1"], nobody),
+        (&["tap", "--admin", "127.0.0.1:1"], nobody),
+        (&["events", "--after", "x"], "invalid digit"),
+        (&["tap", "--class", "reads"], "read, write"),
+        (&["tap", "--slow", "soon"], "expected a time above 0, such as 5s"),
+        (&["tap", "--limit", "0"], "0 is not in 1.."),
+    ];
+    for (words, expected) in cases {
+        let answer = said(&[&["proxima"], words].concat());
+        assert_eq!(answer.code, 1, "{words:?}: {answer:?}");
+        assert!(answer.err.contains(expected), "{words:?}: {}", answer.err);
+    }
+    for (command, example) in [
+        ("top", "proxima top --once"),
+        ("events", "proxima events -f"),
+        ("tap", "proxima tap --slow 10ms"),
+    ] {
+        let help = said(&["proxima", command, "--help"]).out;
+        assert!(help.contains(example), "{help}");
+    }
+}
+
+#[test]
 fn run_options_replace_parts_of_the_configuration() {
     let plain = run(&[]);
     assert_eq!(

@@ -1,10 +1,11 @@
 //! The command line's requests to the admin port of a running proxy.
 
-use std::{io, path::PathBuf, time::Duration};
+use std::{future::poll_fn, io, path::PathBuf, pin::Pin, time::Duration};
 
-use axum::body::{Body, to_bytes};
+use axum::body::{Body, Bytes, to_bytes};
 use hyper::{
-    Method, Request, StatusCode,
+    Method, Request, Response, StatusCode,
+    body::{Body as _, Incoming},
     client::conn::http1,
     header::{AUTHORIZATION, HOST},
 };
@@ -13,7 +14,7 @@ use serde::de::DeserializeOwned;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::TcpStream,
-    runtime,
+    runtime::{self, Runtime},
     time::timeout,
 };
 use tokio_rustls::TlsConnector;
@@ -39,6 +40,8 @@ pub(super) enum AskError {
     Unreachable(String, std::io::Error),
     #[error("the admin port {0} does not answer as one: {1}")]
     Http(String, hyper::Error),
+    #[error("the connection to the admin port {0} is lost: {1}")]
+    Lost(String, hyper::Error),
     #[error("the admin port {0} does not answer in time")]
     Late(String),
     #[error("{0}")]
@@ -78,6 +81,16 @@ impl Admin {
             tls: is_secure.then_some(tls),
             token,
         }
+    }
+
+    /// A runtime for what is asked of it.
+    pub(super) fn runtime(&self) -> Result<Runtime, AskError> {
+        let runtime = runtime::Builder::new_current_thread().enable_all().build();
+        runtime.map_err(|error| AskError::Unreachable(self.address.clone(), error))
+    }
+
+    pub(super) fn address(&self) -> &str {
+        &self.address
     }
 
     /// The value of the header with the token; empty if there is none.
@@ -121,39 +134,112 @@ pub(super) fn ask_within(
     path: &str,
     limit: Duration,
 ) -> Result<String, AskError> {
-    let admin = &*at.address;
-    let unreachable = |error| AskError::Unreachable(admin.to_owned(), error);
-    let authorization = at.authorization()?;
-    let runtime = runtime::Builder::new_current_thread().enable_all().build();
-    let asked = async {
-        let stream = at.connect().await.map_err(unreachable)?;
-        let http = |error| AskError::Http(admin.to_owned(), error);
-        let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(http)?;
-        tokio::spawn(connection);
-        let mut request = Request::builder()
-            .method(method)
-            .uri(path)
-            .header(HOST, admin)
-            .header("x-proxima", "yes");
-        if !authorization.is_empty() {
-            request = request.header(AUTHORIZATION, authorization);
-        }
-        let request = request.body(Body::empty());
-        let request = request.map_err(|error| AskError::Refused(error.to_string()))?;
-        let answer = sender.send_request(request).await.map_err(http)?;
-        let status = answer.status();
-        let body = to_bytes(Body::new(answer.into_body()), MOST).await;
-        let body = body.map_err(|error| AskError::Refused(error.to_string()))?;
-        let text = String::from_utf8_lossy(&body).into_owned();
-        match status {
-            StatusCode::OK => Ok(text),
-            _ => Err(AskError::Refused(text.trim_end().to_owned())),
-        }
-    };
-    runtime.map_err(unreachable)?.block_on(async {
-        let late = |_| AskError::Late(admin.to_owned());
+    let asked = async { whole(granted(at, method, path, None).await?).await };
+    at.runtime()?.block_on(async {
+        let late = |_| AskError::Late(at.address.clone());
         timeout(limit, asked).await.map_err(late)?
     })
+}
+
+/// Sends a request on a connection of its own, and returns the head of its answer, whose body is to be read.
+/// `after`: the last event that the asker knows of.
+async fn send(
+    at: &Admin,
+    method: Method,
+    path: &str,
+    after: Option<u64>,
+) -> Result<Response<Incoming>, AskError> {
+    let admin = &*at.address;
+    let authorization = at.authorization()?;
+    let unreachable = |error| AskError::Unreachable(admin.to_owned(), error);
+    let stream = at.connect().await.map_err(unreachable)?;
+    let http = |error| AskError::Http(admin.to_owned(), error);
+    let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(http)?;
+    tokio::spawn(connection);
+    let mut request = Request::builder()
+        .method(method)
+        .uri(path)
+        .header(HOST, admin)
+        .header("x-proxima", "yes");
+    if !authorization.is_empty() {
+        request = request.header(AUTHORIZATION, authorization);
+    }
+    if let Some(after) = after {
+        request = request.header("last-event-id", after);
+    }
+    let request = request.body(Body::empty());
+    let request = request.map_err(|error| AskError::Refused(error.to_string()))?;
+    sender.send_request(request).await.map_err(http)
+}
+
+/// The same for an answer that is no refusal.
+async fn granted(
+    at: &Admin,
+    method: Method,
+    path: &str,
+    after: Option<u64>,
+) -> Result<Response<Incoming>, AskError> {
+    let answer = send(at, method, path, after).await?;
+    match answer.status() {
+        StatusCode::OK => Ok(answer),
+        status => Err(AskError::Refused(match whole(answer).await?.trim_end() {
+            "" => format!("the admin port {} answers {path} with {status}", at.address),
+            why => why.to_owned(),
+        })),
+    }
+}
+
+async fn whole(answer: Response<Incoming>) -> Result<String, AskError> {
+    let body = to_bytes(Body::new(answer.into_body()), MOST).await;
+    let body = body.map_err(|error| AskError::Refused(error.to_string()))?;
+    Ok(String::from_utf8_lossy(&body).into_owned())
+}
+
+/// An answer that goes on for as long as the proxy has something to tell.
+pub(super) struct LongAnswer {
+    admin: String,
+    body: Incoming,
+}
+
+impl LongAnswer {
+    /// Asks for it, and waits for its head.
+    ///
+    /// # Errors
+    /// The admin port cannot be asked, or refuses.
+    pub(super) async fn of(at: &Admin, path: &str, after: Option<u64>) -> Result<Self, AskError> {
+        let admin = at.address.clone();
+        let answer = timeout(ANSWER, granted(at, Method::GET, path, after)).await;
+        let body = answer.map_err(|_| AskError::Late(admin.clone()))??.into_body();
+        Ok(Self { admin, body })
+    }
+
+    /// The next bytes; `None` at the end.
+    ///
+    /// # Errors
+    /// The connection is broken.
+    pub(super) async fn next(&mut self) -> Result<Option<Bytes>, AskError> {
+        loop {
+            let frame = poll_fn(|turn| Pin::new(&mut self.body).poll_frame(turn)).await;
+            let lost = |error| AskError::Lost(self.admin.clone(), error);
+            let Some(frame) = frame.transpose().map_err(lost)? else {
+                return Ok(None);
+            };
+            // Trailers say nothing here.
+            if let Ok(bytes) = frame.into_data() {
+                return Ok(Some(bytes));
+            }
+        }
+    }
+}
+
+/// The text of a page.
+///
+/// # Errors
+/// The admin port cannot be asked, or refuses.
+pub(super) async fn page(at: &Admin, path: &str) -> Result<String, AskError> {
+    let asked = async { whole(granted(at, Method::GET, path, None).await?).await };
+    let late = |_| AskError::Late(at.address.clone());
+    timeout(ANSWER, asked).await.map_err(late)?
 }
 
 /// Asks for a page of the admin port.

@@ -4,12 +4,17 @@ mod admin;
 mod args;
 mod awaited;
 mod daemon;
+mod events;
 mod fleet;
 mod log;
 mod mysql;
 mod near;
 mod near_table;
+mod plain;
 mod table;
+mod tap;
+mod top;
+mod watch;
 
 use std::{ffi::OsString, path::Path};
 
@@ -91,9 +96,10 @@ pub fn task(arguments: impl IntoIterator<Item = OsString>) -> Task {
         return door(texts.map(String::from).collect());
     }
     // What is asked of a running proxy fails with one code, wherever the mistake is found.
+    let asks = ["near", "mysql", "top", "events", "tap"];
     let code = match arguments
         .get(1)
-        .is_some_and(|command| command == "near" || command == "mysql")
+        .is_some_and(|command| asks.iter().any(|asks| command == asks))
     {
         true => 1,
         false => 2,
@@ -126,6 +132,9 @@ fn of(command: Command) -> Task {
         Command::Fleet(command) => fleet::fleet(command),
         Command::Near(command) => near::near(command),
         Command::Mysql(command) => mysql::mysql(command),
+        Command::Top(command) => top::top(command),
+        Command::Events(command) => events::events(command),
+        Command::Tap(command) => tap::tap(command),
         Command::Config(Config::Schema) => Answer::good(describe::json_schema_text()),
         Command::Config(Config::Options) => Answer::good(describe::options()),
         Command::Config(Config::Routes) => Answer::good(describe::routes()),

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt::Write};
 
-use super::table::{Table, time};
+use super::table::{Table, size, time};
 use crate::control::{NearStatus, NearTop, RuleStatus};
 
 /// The near cache. `only`: nothing but this rule.
@@ -159,15 +159,6 @@ pub(super) fn dropped(answer: &serde_json::Value, rule: &str) -> String {
         0 => format!("nothing of it was kept by rule {rule}\n"),
         1 => "1 kept reply dropped\n".to_owned(),
         count => format!("{count} kept replies dropped\n"),
-    }
-}
-
-fn size(bytes: u64) -> String {
-    let units = [("GiB", 30), ("MiB", 20), ("KiB", 10)];
-    let unit = units.into_iter().find(|(_, bits)| bytes >= 1 << bits);
-    match unit {
-        Some((name, bits)) => format!("{:.1} {name}", bytes as f64 / f64::from(1 << bits)),
-        None => format!("{bytes} B"),
     }
 }
 
