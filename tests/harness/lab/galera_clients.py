@@ -1,5 +1,7 @@
 """Sixteen clients of the lab's Galera cluster, which write through one proxy and read through another."""
 
+import contextlib
+import http.client
 import itertools
 import threading
 import time
@@ -37,7 +39,7 @@ class Watch:
         self._galera, self._proxies, self._ended = galera, proxies, threading.Event()
         self.fewest_online, self.most_away = len(PODS), 0
         # A proxy that has just begun has not asked all servers yet.
-        self._know_all = set()
+        self._knowing = set()
         self._thread = threading.Thread(target=self._run, daemon=True)
 
     def __enter__(self):
@@ -47,18 +49,28 @@ class Watch:
     def __exit__(self, *_):
         self._ended.set()
         self._thread.join()
+        assert self._knowing, "no proxy was looked at"
 
     def _run(self):
         while not self._ended.wait(0.2):
-            for pod in self._proxies.serving():
-                online = [each for each in self._proxies.members(pod) if each["role"] != "out"]
-                if len(online) > 1:
-                    self._know_all.add(pod["metadata"]["uid"])
-                if pod["metadata"]["uid"] in self._know_all:
-                    self.fewest_online = min(self.fewest_online, len(online))
-            pods = self._galera.pods().values()
-            there = [pod for pod in pods if is_ready(pod) and "deletionTimestamp" not in pod["metadata"]]
-            self.most_away = max(self.most_away, len(PODS) - len(there))
+            # A proxy that was killed does not answer, and neither does an API server that is away.
+            for look in (self._look_at_proxies, self._look_at_pods):
+                with contextlib.suppress(OSError, http.client.HTTPException, AssertionError):
+                    look()
+
+    def _look_at_proxies(self):
+        for pod in self._proxies.serving():
+            online = [each for each in self._proxies.members(pod) if each["role"] != "out"]
+            process = pod["metadata"]["uid"], self._proxies.began(pod)
+            if len(online) > 1:
+                self._knowing.add(process)
+            if process in self._knowing:
+                self.fewest_online = min(self.fewest_online, len(online))
+
+    def _look_at_pods(self):
+        pods = self._galera.pods().values()
+        there = [pod for pod in pods if is_ready(pod) and "deletionTimestamp" not in pod["metadata"]]
+        self.most_away = max(self.most_away, len(PODS) - len(there))
 
 
 class Clients:

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import re
 
 import yaml
 
@@ -85,6 +86,11 @@ class Proxies:
         """What a proxy says of each server."""
         [pool] = json.loads(self._lab.http(pod, ADMIN, f"/mysql?pool={NAME}")[1])["pools"]
         return pool["members"]
+
+    def began(self, pod):
+        """When the process of a proxy began."""
+        page = self._lab.http(pod, ADMIN, "/metrics")[1]
+        return re.search(r"^process_start_time_seconds (\S+)", page, re.M)[1]
 
     def writer(self):
         """Who takes writes, once all proxies say the same."""

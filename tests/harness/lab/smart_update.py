@@ -15,7 +15,7 @@ from .release import image
 
 PROGRAM = "/usr/local/bin/proxima-operator"
 
-_SELECTED = "app.kubernetes.io/instance=proxima,app.kubernetes.io/component=operator"
+SELECTED = "app.kubernetes.io/instance=proxima,app.kubernetes.io/component=operator"
 _ALL = f"/apis/proxima.io/v1alpha1/namespaces/{SPACE}/smartupdates"
 _PATH = f"{_ALL}/{NAME}"
 
@@ -26,12 +26,17 @@ class SmartUpdate:
     def __init__(self, lab, proxies):
         self._lab = lab
         proxies.install(operator={"enabled": True, "image": image(lab, "operator")})
-        lab.ready(_SELECTED, 1, SPACE)
-        made = yaml.safe_load((EXAMPLE / "smartupdate.yaml").read_text())
-        made["metadata"]["namespace"] = SPACE
+        lab.ready(SELECTED, 1, SPACE)
         until(self._is_known, "the API server knows SmartUpdates", every=0.1)
-        lab.apply(made)
+        lab.apply(self.example())
         self.wait_for("Ready")
+
+    def example(self, name=NAME, **spec):
+        """The object of the example, by another name or with more in it."""
+        made = yaml.safe_load((EXAMPLE / "smartupdate.yaml").read_text())
+        made["metadata"] = {"name": name, "namespace": SPACE}
+        made["spec"] |= spec
+        return made
 
     def _is_known(self):
         return (
@@ -39,19 +44,22 @@ class SmartUpdate:
             and self._lab.plane.ask("GET", "/apis/proxima.io/v1alpha1")[0] == 200
         )
 
-    def status(self):
-        return self._lab.get(_PATH).get("status", {})
+    def status(self, name=NAME):
+        """What the operator says of the object as it is now; an empty map: nothing yet."""
+        found = self._lab.get(f"{_ALL}/{name}")
+        status = found.get("status", {})
+        return status if status.get("observedGeneration") == found["metadata"]["generation"] else {}
 
-    def condition(self, kind):
+    def condition(self, kind, name=NAME):
         """A condition; an empty map: there is none."""
-        found = self.status().get("conditions", [])
+        found = self.status(name).get("conditions", [])
         return next((each for each in found if each["type"] == kind), {})
 
-    def wait_for(self, kind, reason=None):
+    def wait_for(self, kind, reason=None, name=NAME):
         """Waits until a condition is true, with this reason, and returns it."""
 
         def found():
-            seen = self.condition(kind)
+            seen = self.condition(kind, name)
             is_meant = seen.get("status") == "True" and reason in (None, seen["reason"])
             return seen if is_meant else None
 
@@ -88,7 +96,7 @@ class SmartUpdate:
         return [int(re.search(r"held (\d+) ms", note)[1]) for note in notes]
 
     def log(self):
-        return self._lab.kubectl("logs", f"--namespace={SPACE}", f"--selector={_SELECTED}", "--tail=200")
+        return self._lab.kubectl("logs", f"--namespace={SPACE}", f"--selector={SELECTED}", "--tail=200")
 
     def kill(self):
         """Kills the operator; its kubelet starts it again."""
@@ -107,4 +115,4 @@ class SmartUpdate:
         return any(map(is_ready, self._pods()))
 
     def _pods(self):
-        return self._lab.pods(_SELECTED, SPACE)
+        return self._lab.pods(SELECTED, SPACE)
