@@ -17,6 +17,12 @@ from .objects import is_ready
 PAUSE = 0.02
 """Seconds before each statement: the machine has other work in a roll."""
 
+AWAY = (OSError, http.client.HTTPException, AssertionError)
+"""What asking has whose server is not there, or has just begun."""
+
+ASLEEP = 5
+"""Seconds without an answer after which a proxy was frozen."""
+
 
 class Doors:
     """The proxies before the cluster, each of which gets every second connection."""
@@ -38,8 +44,9 @@ class Watch:
     def __init__(self, galera, proxies):
         self._galera, self._proxies, self._ended = galera, proxies, threading.Event()
         self.fewest_online, self.most_away = len(PODS), 0
-        # A proxy that has just begun has not asked all servers yet.
+        # A proxy that has just begun, or was frozen, has not asked all servers yet.
         self._knowing = set()
+        self._has_looked = False
         self._thread = threading.Thread(target=self._run, daemon=True)
 
     def __enter__(self):
@@ -49,23 +56,28 @@ class Watch:
     def __exit__(self, *_):
         self._ended.set()
         self._thread.join()
-        assert self._knowing, "no proxy was looked at"
+        assert self._has_looked, "no proxy was looked at"
 
     def _run(self):
         while not self._ended.wait(0.2):
             # A proxy that was killed does not answer, and neither does an API server that is away.
-            for look in (self._look_at_proxies, self._look_at_pods):
-                with contextlib.suppress(OSError, http.client.HTTPException, AssertionError):
-                    look()
+            with contextlib.suppress(*AWAY):
+                self._look_at_pods()
+                self._look_at_proxies()
 
     def _look_at_proxies(self):
+        knew, self._knowing = self._knowing, set()
         for pod in self._proxies.serving():
-            online = [each for each in self._proxies.members(pod) if each["role"] != "out"]
-            process = pod["metadata"]["uid"], self._proxies.began(pod)
-            if len(online) > 1:
-                self._knowing.add(process)
-            if process in self._knowing:
-                self.fewest_online = min(self.fewest_online, len(online))
+            with contextlib.suppress(*AWAY):
+                begun = time.monotonic()
+                online = [each for each in self._proxies.members(pod) if each["role"] != "out"]
+                process = pod["metadata"]["uid"], self._proxies.began(pod)
+                was_awake = time.monotonic() - begun < ASLEEP
+                if process in knew and was_awake:
+                    self.fewest_online = min(self.fewest_online, len(online))
+                if len(online) > 1 or process in knew and was_awake:
+                    self._knowing.add(process)
+                    self._has_looked = True
 
     def _look_at_pods(self):
         pods = self._galera.pods().values()
