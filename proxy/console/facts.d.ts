@@ -274,21 +274,3 @@ export interface Explanation {
   text: string;
   steps: { node: number; depth: number; text: string }[];
 }
-
-export interface SlowRequest {
-  at_ms: number;
-  listener: string;
-  client: string;
-  command: string;
-  key: string;
-  pool: string;
-  member: string;
-  outcome: string;
-  us: { total: number; waited: number; server: number; answer: number };
-}
-
-export interface Slow {
-  over_ms: number;
-  keep: number;
-  requests: SlowRequest[];
-}

@@ -68,7 +68,7 @@ export function pools(facts) {
     h(
       "p",
       { class: "note" },
-      "Held: until the pool can serve. Queued: for a connection. Unsent: what slow clients have not taken.",
+      "Held: until the pool can serve. Queued: for a connection. Unsent: what the servers have not taken.",
     ),
   );
 }

@@ -1,10 +1,9 @@
-// Servers of MySQL: roles, where each stands, the sessions that keep connections, slow statements; the writer
-// moves.
+// Servers of MySQL: roles, where each stands, the sessions that keep connections; the writer moves.
 
 import { act, send } from "../act.js";
 import { confirm } from "../ask.js";
 import { h } from "../element.js";
-import { clock, duration, foreign, latency, lines, whole } from "../format.js";
+import { duration, foreign, lines, whole } from "../format.js";
 import { read } from "../source.js";
 import { mark, stateWord } from "../state.js";
 import { ACTIONS, table } from "../table.js";
@@ -12,10 +11,6 @@ import { ACTIONS, table } from "../table.js";
 /** @typedef {import("../facts.js").MysqlMember} MysqlMember */
 /** @typedef {import("../facts.js").MysqlPool} MysqlPool */
 /** @typedef {import("../facts.js").MysqlSession} MysqlSession */
-/** @typedef {import("../facts.js").SlowRequest} SlowRequest */
-
-/** Slow statements that are shown. */
-const SLOWEST = 20;
 
 /** @type {import("../views.js").View} */
 export const mysql = {
@@ -26,7 +21,6 @@ export const mysql = {
     h("h1", null, "MySQL"),
     (facts.mysql?.pools ?? []).map((pool) => drawPool(pool)),
     sessions(),
-    slowest(new Set(facts.mysql?.pools.map((pool) => pool.name))),
   ],
 };
 
@@ -155,38 +149,5 @@ function sessions() {
       { none: "No client is connected." },
     ),
     found.left_out > 0 && h("p", { class: "note" }, `${whole(found.left_out)} more have no room here.`),
-  );
-}
-
-/** @param {Set<string>} pools */
-function slowest(pools) {
-  const { value, status, text } = read("slow", 5000);
-  const section = (/** @type {import("../element.js").Child} */ content) =>
-    h("section", { key: "slowest" }, h("h2", null, "Slowest statements"), content);
-  if (!value) return section(h("p", { class: "none" }, status ? lines(text) : "…"));
-  /** @type {SlowRequest[]} */
-  const all = value.requests;
-  const found = all
-    .filter((one) => pools.has(one.pool))
-    .sort((a, b) => b.us.total - a.us.total)
-    .slice(0, SLOWEST);
-  return section(
-    table(
-      "Slowest statements",
-      [
-        { name: "total", title: "Took", isFigure: true, cell: (one) => latency(one.us.total) },
-        {
-          name: "statement",
-          title: "Statement",
-          isRowHead: true,
-          cell: (one) => h("code", null, foreign(one.key || one.command)),
-        },
-        { name: "member", title: "Server", cell: (one) => foreign(one.member, 80) },
-        { name: "at", title: "At", cell: (one) => clock(one.at_ms) },
-      ],
-      found,
-      (one) => `${one.at_ms} ${one.us.total} ${one.key}`,
-      { none: "None was slow." },
-    ),
   );
 }
