@@ -4,6 +4,10 @@
 //! * `kind`: the kinds of changes
 //! * `line`: what a line of the log says in which field
 //! * `layer`: takes such lines from the log
+#![allow(
+    clippy::disallowed_types,
+    reason = "all threads log, and none does so for a request"
+)]
 
 pub mod kind;
 mod layer;
