@@ -37,15 +37,15 @@ class Failed(Exception):
 
 
 class Pauses:
-    """The longest time between two answers, to all clients of a kind."""
+    """The longest time between two answers, to all clients of a kind, from the first one on."""
 
     def __init__(self):
-        self._lock, self._last, self.longest = threading.Lock(), time.monotonic(), 0.0
+        self._lock, self._last, self.longest = threading.Lock(), None, 0.0
 
     def note(self):
         with self._lock:
             now = time.monotonic()
-            self.longest = max(self.longest, now - self._last)
+            self.longest = max(self.longest, now - (self._last or now))
             self._last = now
 
 
