@@ -18,6 +18,7 @@ mod mysql_sessions;
 mod near;
 mod orders;
 mod page;
+mod pieces;
 mod process;
 mod query;
 mod ready;

@@ -63,11 +63,11 @@ impl Sampling {
 
 /// Tells samples until nobody takes them any more.
 async fn tell(shared: Arc<Shared>) {
+    shared.proxy.samples().begin();
     shared.proxy.tap(true);
     loop {
         sleep(PACE).await;
-        let (samples, _) = shared.proxy.samples().take(FEW);
-        for sample in samples {
+        for sample in shared.proxy.samples().take(FEW) {
             let trace = shared.proxy.trace(&sample);
             // Those who have just gone need no sample.
             let _ = shared.to.send(Arc::new((sample, trace)));

@@ -1,8 +1,7 @@
 //! `/tap`: samples of requests as they are answered, a line each.
 
 use std::{
-    pin::Pin,
-    task::{Context, Poll},
+    task::Context,
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
@@ -13,7 +12,7 @@ use axum::{
     http::{StatusCode, header},
     response::{IntoResponse, Response},
 };
-use hyper::body::{Body as HttpBody, Bytes, Frame};
+use hyper::body::Bytes;
 use proxima_wire::message::Class;
 use serde::Serialize;
 use tokio::sync::{
@@ -23,6 +22,7 @@ use tokio::sync::{
 
 use super::{
     connections::Lasts,
+    pieces::Pieces,
     query::Query,
     sampling::{Sampling, Traced},
 };
@@ -50,7 +50,7 @@ struct Line {
     outcome: String,
     us: u64,
     /// The number of requests that it stands for.
-    weight: u32,
+    weight: f64,
 }
 
 /// Which requests are told.
@@ -73,14 +73,18 @@ pub(super) async fn tap(
         Ok(parsed) => parsed,
         Err(why) => return (StatusCode::BAD_REQUEST, format!("{why}\n")).into_response(),
     };
-    let (to, lines) = mpsc::channel(WAITING);
+    let (to, mut lines) = mpsc::channel(WAITING);
     lasts.begin();
     tokio::spawn(tell(sampling, filter, limit, to));
     let kind = [
         (header::CONTENT_TYPE, "application/x-ndjson"),
         (header::CACHE_CONTROL, "no-store"),
     ];
-    (kind, Body::new(Lines(lines))).into_response()
+    (
+        kind,
+        Body::new(Pieces(move |context: &mut Context<'_>| lines.poll_recv(context))),
+    )
+        .into_response()
 }
 
 fn parse(query: Option<&str>) -> Result<(Filter, usize), String> {
@@ -179,24 +183,9 @@ fn line(traced: &Traced, listener: String) -> String {
         member,
         outcome: format!("{:?}", sample.outcome).to_lowercase(),
         us: sample.took.0,
-        weight: sample.weight,
+        weight: sample.weight.round(),
     };
     let mut text = serde_json::to_string(&line).unwrap_or_default();
     text.push('\n');
     text
-}
-
-/// The lines as the body of an answer.
-struct Lines(mpsc::Receiver<Bytes>);
-
-impl HttpBody for Lines {
-    type Data = Bytes;
-    type Error = std::convert::Infallible;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
-        self.0.poll_recv(context).map(|line| Some(Ok(Frame::data(line?))))
-    }
 }

@@ -17,8 +17,9 @@ use proxima_wire::message::{Class, Outcome};
 
 use crate::{micros::Micros, random::Random};
 
-/// Samples that may wait to be taken.
-const WAITING: usize = 4096;
+/// Samples that may wait to be taken: each costs the control thread a walk through the tree, and it has other
+/// things to do.
+const WAITING: usize = 256;
 /// The longest key of a sample, in bytes. Requests for longer ones are passed over.
 const LONGEST: usize = 1024;
 /// One request in so many is a sample where there are many.
@@ -42,7 +43,7 @@ pub struct Sample {
     /// The time from its way into the tree to its answer.
     pub took: Micros,
     /// The number of requests that it stands for.
-    pub weight: u32,
+    pub weight: f64,
 }
 
 /// Where samples wait.
@@ -81,22 +82,32 @@ impl Samples {
     }
 
     /// The number of requests that a sample of now stands for.
-    pub(in crate::route) fn weight(&self) -> u32 {
-        self.every.load(Relaxed).max(1)
+    pub(in crate::route) fn weight(&self) -> f64 {
+        f64::from(self.every.load(Relaxed).max(1))
     }
 
-    /// Takes those that wait, and how many were lost since. One request in fewer is a sample from now on where
-    /// there were fewer than `few`, and one in more, up to 64, where there were more than four times as many.
-    pub fn take(&self, few: usize) -> (Vec<Sample>, u64) {
+    /// Forgets what is left of an earlier time, and begins with few samples: there may be many requests.
+    pub fn begin(&self) {
+        let _ = self.take(0);
+        self.every.store(EVERY, Relaxed);
+    }
+
+    /// Takes those that wait. One request in fewer is a sample from now on where there were fewer than `few`, and
+    /// one in more, up to 64, where there were more than four times as many. Those that are taken stand for those
+    /// that were lost, too.
+    pub fn take(&self, few: usize) -> Vec<Sample> {
         let from = self.from.lock().unwrap_or_else(PoisonError::into_inner);
-        let taken: Vec<Sample> = from.try_iter().take(WAITING).collect();
+        let mut taken: Vec<Sample> = from.try_iter().take(WAITING).collect();
+        let lost = self.lost.swap(0, Relaxed) as f64;
         let every = self.every.load(Relaxed);
         if taken.len() < few {
             self.every.store((every / 2).max(1), Relaxed);
         } else if taken.len() > 4 * few {
             self.every.store((every * 2).min(EVERY), Relaxed);
         }
-        (taken, self.lost.swap(0, Relaxed))
+        let more = 1.0 + lost / taken.len().max(1) as f64;
+        taken.iter_mut().for_each(|sample| sample.weight *= more);
+        taken
     }
 }
 
@@ -132,21 +143,30 @@ mod tests {
         for _ in 0..7 {
             samples.take(50);
         }
-        assert_eq!((samples.weight(), seen(&samples, &mut random)), (1, 64_000));
+        assert_eq!((samples.weight(), seen(&samples, &mut random)), (1.0, 64_000));
         for _ in 0..7 {
-            put(&samples, 300);
+            put(&samples, 250);
             samples.take(50);
         }
-        assert_eq!(samples.weight(), EVERY);
+        assert_eq!(samples.weight(), f64::from(EVERY));
         assert!(!samples.wants(&[b'k'; LONGEST + 1], &mut random));
     }
 
     #[test]
-    fn samples_that_nobody_takes_are_lost_and_counted() {
+    fn samples_for_which_there_is_no_room_are_told_by_the_weight_of_the_others() {
         let samples = Samples::default();
-        put(&samples, WAITING + 7);
-        let (taken, lost) = samples.take(1);
-        assert_eq!((taken.len(), lost), (WAITING, 7));
-        assert_eq!(samples.take(1).1, 0);
+        put(&samples, 3 * WAITING);
+        let weight = |samples: &Samples| samples.take(1).iter().map(|sample| sample.weight).sum::<f64>();
+        assert_eq!(weight(&samples), 3.0 * WAITING as f64 * f64::from(EVERY));
+        assert_eq!(weight(&samples), 0.0);
+    }
+
+    #[test]
+    fn what_is_left_of_an_earlier_time_is_not_told() {
+        let samples = Samples::default();
+        (0..7).for_each(|_| _ = samples.take(50));
+        put(&samples, 5);
+        samples.begin();
+        assert_eq!((samples.take(0).len(), samples.weight()), (0, f64::from(EVERY)));
     }
 }

@@ -33,7 +33,7 @@ struct HotKey {
     key: String,
     /// Requests a second.
     rate: f64,
-    /// Of all requests of its pool.
+    /// Its part of the requests of its pool.
     share: f64,
 }
 
@@ -87,7 +87,7 @@ impl Traffic {
 
     fn add(&mut self, traced: &Traced) {
         let (sample, trace) = &**traced;
-        let weight = f64::from(sample.weight);
+        let weight = sample.weight;
         for &node in &trace.nodes {
             *self.nodes.entry(node).or_default() += weight;
         }
@@ -139,7 +139,7 @@ mod tests {
     use super::{COUNTED, Traffic};
     use crate::{admin::sampling::Traced, control::Trace, micros::Micros, route::Sample};
 
-    fn send(to: &Sender<Traced>, key: &str, weight: u32, nodes: &[u32]) {
+    fn send(to: &Sender<Traced>, key: &str, weight: f64, nodes: &[u32]) {
         let sample = Sample {
             listener: 0,
             client: None,
@@ -162,8 +162,8 @@ mod tests {
         let (to, from) = channel(1 << 15);
         let mut traffic = Traffic::new(from);
         for _ in 0..60 {
-            (0..3).for_each(|_| send(&to, "hot", 64, &[0, 2]));
-            send(&to, "c\x1b\n", 64, &[0, 3]);
+            (0..3).for_each(|_| send(&to, "hot", 64.0, &[0, 2]));
+            send(&to, "c\x1b\n", 64.0, &[0, 3]);
             traffic.count();
         }
         let (edges, keys) = (traffic.edges(), traffic.hot_keys());
@@ -187,8 +187,8 @@ mod tests {
         let (to, from) = channel(1 << 15);
         let mut traffic = Traffic::new(from);
         for second in 0..20 {
-            (0..4000).for_each(|key| send(&to, &format!("{second}-{key}"), 1, &[0]));
-            (0..50).for_each(|_| send(&to, "hot", 1, &[0]));
+            (0..4000).for_each(|key| send(&to, &format!("{second}-{key}"), 1.0, &[0]));
+            (0..50).for_each(|_| send(&to, "hot", 1.0, &[0]));
             traffic.count();
             assert!(traffic.keys.len() <= COUNTED + 4001, "{}", traffic.keys.len());
         }
