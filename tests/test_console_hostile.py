@@ -3,7 +3,8 @@
 import pytest
 
 from harness import until
-from harness.console import check, ejecting, until_ejected
+from harness.console import check
+from harness.ejecting import ejecting, until_ejected
 from harness.proxy import config
 from harness.redis import array
 from harness.relay import Relay

@@ -7,6 +7,7 @@ import socket
 import pytest
 
 from harness import until
+from harness.ejecting import until_ejected
 from harness.proxy import config
 from harness.watching import Watcher
 
@@ -29,18 +30,6 @@ def proxy(servers, proxima):
 
 def events(proxy, query=""):
     return json.loads(proxy.http(f"/events{query}")[1])["events"]
-
-
-def until_ejected(proxy, server):
-    """Asks for keys until the server that is gone has been asked."""
-
-    def ejected():
-        with proxy.raw() as client:
-            for number in range(20):
-                client.ask(b"get k%d\r\n" % number)
-        return proxy.member(server.address)["state"] == "ejected"
-
-    until(ejected, "a server that is gone is ejected")
 
 
 def test_a_watcher_sees_requests_and_their_latency(proxy):
@@ -131,7 +120,25 @@ def test_a_watcher_that_comes_again_is_told_what_it_has_missed(proxy, servers):
     until_ejected(proxy, servers[1])
     with Watcher(proxy, since=last) as watcher:
         until(lambda: watcher.events, "what was missed is told")
-        assert watcher.events[0]["seq"] == last + 1
+        servers[1].start()
+        until(lambda: watcher.events[-1]["kind"] == "returned", "and what comes")
+        told = [event["seq"] for event in watcher.events]
+        assert told == list(range(last + 1, last + 1 + len(told)))
+
+
+def test_more_events_than_a_watcher_may_be_behind_are_told_from_the_last_ones_on(proxy, servers):
+    # Each is a line of some thousand bytes, as the refusal names them all.
+    bad = {f"unknown{number}": 1 for number in range(60)}
+    for _ in range(400):
+        proxy.write(proxy.config | bad)
+        assert proxy.http("/reload", "POST", {"X-Proxima": "yes"})[0] == 422
+    last = events(proxy, "?limit=1")[-1]["seq"]
+    with Watcher(proxy, since=0) as watcher:
+        watcher.until(lambda now: True, "the document comes all the same")
+        until(lambda: watcher.events and watcher.events[-1]["seq"] == last, "the last event is told")
+        told = [event["seq"] for event in watcher.events]
+        assert told == list(range(told[0], last + 1)) and 50 < len(told) < last
+        assert watcher.end is None
 
 
 def test_seventeen_cannot_watch_and_those_who_leave_make_room(proxy):

@@ -31,21 +31,3 @@ def press(browser, text, within="main"):
         return !!found;
     }})()"""
     until(lambda: browser.do("evaluate", code=code), f"there is a button {text!r} in {within}")
-
-
-def ejecting(servers):
-    """A pool of these servers, which leaves one out at its first failure and for long."""
-    addresses = [server.address for server in servers]
-    return {"servers": addresses, "eject": {"failures": 1, "probe_initial": "60s", "probe_max": "60s"}}
-
-
-def until_ejected(proxy, server):
-    """Asks for keys until the server that is gone has been asked."""
-
-    def ejected():
-        with proxy.raw() as client:
-            for number in range(20):
-                client.ask(b"get k%d\r\n" % number)
-        return proxy.member(server.address)["state"] == "ejected"
-
-    until(ejected, "a server that is gone is ejected")

@@ -4,13 +4,14 @@
 //! * `document`: all that is told, made of the metrics (`counts`, `latency`, `history`), the state (`health`) and
 //!   samples of requests (`traffic`)
 //! * `patch`: differences of documents
-//! * `publisher`: tells all watchers; `watcher`: one of them
+//! * `publisher`: tells all watchers their messages (`message`); `watcher`: one of them
 
 mod counts;
 mod document;
 mod health;
 mod history;
 mod latency;
+mod message;
 mod patch;
 mod publisher;
 mod traffic;
@@ -18,7 +19,6 @@ mod watcher;
 
 use axum::{
     Extension,
-    body::Body,
     extract::{RawQuery, State},
     http::{HeaderMap, StatusCode, header},
     response::{IntoResponse, Response},
@@ -41,7 +41,7 @@ pub(super) async fn watch(
     let since = headers
         .get("last-event-id")
         .and_then(|id| id.to_str().ok()?.parse().ok());
-    let Some(messages) = publisher.watch(since, samples, lasts.clone()) else {
+    let Some(body) = publisher.watch(since, samples, lasts.clone()) else {
         let why = "16 watch already; try again when one of them has gone\n";
         return (StatusCode::SERVICE_UNAVAILABLE, why).into_response();
     };
@@ -50,7 +50,7 @@ pub(super) async fn watch(
         (header::CONTENT_TYPE, "text/event-stream"),
         (header::CACHE_CONTROL, "no-store"),
     ];
-    (kind, Body::new(messages)).into_response()
+    (kind, body).into_response()
 }
 
 fn wants_samples(query: Option<&str>) -> Result<bool, String> {

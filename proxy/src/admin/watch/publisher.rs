@@ -10,24 +10,17 @@ use std::{
     time::Duration,
 };
 
-use hyper::body::Bytes;
-use serde::Serialize;
+use axum::body::Body;
 use serde_json::Value;
 use tokio::{
     task::spawn_blocking,
     time::{MissedTickBehavior, interval},
 };
 
-use super::{
-    document::Recorder,
-    patch,
-    traffic::Traffic,
-    watcher::{Messages, Watcher},
-};
+use super::{document::Recorder, message, patch, traffic::Traffic, watcher::Watcher};
 use crate::{
     admin::{connections::Lasts, sampling::Sampling},
     control::Proxy,
-    event_log::Event,
 };
 
 /// Watchers at a time.
@@ -65,21 +58,21 @@ impl Publisher {
 
     /// Takes one more who watches by this answer. `since`: the number of the last event that it knows; `None`: it wants those
     /// that come from now on. Returns `None` if there are too many watchers.
-    pub(super) fn watch(&self, since: Option<u64>, samples: bool, answer: Lasts) -> Option<Messages> {
-        let (watcher, messages) = Watcher::new(samples, answer);
-        for event in since.map_or_else(Vec::new, |since| self.0.proxy.events().since(since)) {
-            watcher.send(&log(&event));
-        }
+    pub(super) fn watch(&self, since: Option<u64>, samples: bool, answer: Lasts) -> Option<Body> {
+        let events = self.0.proxy.events();
         let mut state = self.0.state();
         state.watchers.retain(|watcher| !watcher.has_gone());
         if state.watchers.len() >= MOST {
             return None;
         }
+        let told = since.unwrap_or_else(|| *events.newest().borrow());
+        let (mut watcher, body) = Watcher::new(told, samples, answer);
+        watcher.tell(events);
         state.watchers.push(watcher);
         if !mem::replace(&mut state.runs, true) {
             tokio::spawn(tell(Arc::clone(&self.0)));
         }
-        Some(messages)
+        Some(body)
     }
 }
 
@@ -95,7 +88,7 @@ async fn tell(shared: Arc<Shared>) {
     let mut pace = interval(PACE);
     pace.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut newest = shared.proxy.events().newest();
-    let mut told = *newest.borrow_and_update();
+    newest.mark_unchanged();
     let (mut before, mut traffic) = (Value::Null, None);
     loop {
         let is_time = tokio::select! {
@@ -116,8 +109,8 @@ async fn tell(shared: Arc<Shared>) {
                     document["edges"] = traffic.edges();
                 }
                 let change = patch::between(&before, &document);
-                let whole = message("state", &document);
-                let change = change.map(|change| message("change", &change));
+                let whole = message::state(&document);
+                let change = change.as_ref().map(message::change);
                 ((recorder, traffic), document, whole, change)
             });
             // It was cancelled with the process, or has panicked, which is logged: the next watcher begins anew.
@@ -132,12 +125,8 @@ async fn tell(shared: Arc<Shared>) {
                 change.as_ref().is_none_or(|change| watcher.send(change))
             });
         } else {
-            for event in shared.proxy.events().since(told) {
-                told = event.seq;
-                let line = log(&event);
-                shared.state().watchers.retain(|watcher| watcher.send(&line));
-            }
-            newest.borrow_and_update();
+            let events = shared.proxy.events();
+            shared.state().watchers.retain_mut(|watcher| watcher.tell(events));
         }
         let mut state = shared.state();
         state.watchers.retain(|watcher| !watcher.has_gone());
@@ -150,15 +139,4 @@ async fn tell(shared: Arc<Shared>) {
     let mut state = shared.state();
     state.watchers.clear();
     state.runs = false;
-}
-
-/// An event of the log as a message, whose number a watcher that comes again tells.
-fn log(event: &Event) -> Bytes {
-    let text = serde_json::to_string(event).unwrap_or_default();
-    format!("id: {}\nevent: log\ndata: {text}\n\n", event.seq).into()
-}
-
-fn message(name: &str, data: &impl Serialize) -> Bytes {
-    let text = serde_json::to_string(data).unwrap_or_default();
-    format!("event: {name}\ndata: {text}\n\n").into()
 }
