@@ -13,8 +13,9 @@ use serde::{Deserialize, Serialize};
 use super::{Shared, query::Query, role::RoleRow};
 use crate::{
     client::SessionQuery,
-    control::{MemberView, Proxy},
+    control::{MemberView, Proxy, View},
     members::MemberId,
+    metrics::Metrics,
     protocol::{Protocol, Role},
     protocols::Mysql,
 };
@@ -27,9 +28,26 @@ pub struct MysqlStatus {
 }
 
 impl MysqlStatus {
-    /// The pools as of now. It waits for the workers.
-    pub(super) fn of(proxy: &Proxy) -> Self {
-        Self { pools: pools(proxy) }
+    /// The pools as of now, with their sessions. It waits for the workers.
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "beside the control thread, which owns the clock"
+    )]
+    fn now(proxy: &Proxy) -> Self {
+        let (metrics, view, now) = (proxy.metrics(), proxy.view(), Instant::now());
+        Self::of(&view, &metrics, now, |pool| bound_in(proxy, pool))
+    }
+
+    /// The pools of this view. `bound` finds the sessions that have a connection to each member of a pool.
+    pub(super) fn of(
+        view: &View,
+        metrics: &Metrics,
+        now: Instant,
+        bound: impl Fn(&str) -> BTreeMap<MemberId, Vec<BoundSessions>>,
+    ) -> Self {
+        Self {
+            pools: pools(view, metrics, now, bound),
+        }
     }
 }
 
@@ -99,7 +117,7 @@ pub(super) async fn show(State(proxy): Shared, RawQuery(query): RawQuery) -> Res
         Err(error) => return (StatusCode::BAD_REQUEST, format!("{error}\n")).into_response(),
     };
     // The workers are asked for their metrics, which would block this thread.
-    let status = tokio::task::spawn_blocking(move || MysqlStatus::of(&proxy)).await;
+    let status = tokio::task::spawn_blocking(move || MysqlStatus::now(&proxy)).await;
     let mut pools = status.map_or_else(|_| Vec::new(), |status| status.pools);
     if pools.is_empty() {
         return (StatusCode::NOT_FOUND, "no pool has `protocol: mysql`\n").into_response();
@@ -116,12 +134,12 @@ pub(super) async fn show(State(proxy): Shared, RawQuery(query): RawQuery) -> Res
     Json(MysqlStatus { pools }).into_response()
 }
 
-#[allow(
-    clippy::disallowed_methods,
-    reason = "beside the control thread, which owns the clock"
-)]
-fn pools(proxy: &Proxy) -> Vec<MysqlPool> {
-    let (metrics, view, now) = (proxy.metrics(), proxy.view(), Instant::now());
+fn pools(
+    view: &View,
+    metrics: &Metrics,
+    now: Instant,
+    bound: impl Fn(&str) -> BTreeMap<MemberId, Vec<BoundSessions>>,
+) -> Vec<MysqlPool> {
     let row = |found: &MemberView, bound: &mut BTreeMap<MemberId, Vec<BoundSessions>>| {
         let member = &found.member;
         let counted = metrics.members.get(member.id.0 as usize);
@@ -151,7 +169,7 @@ fn pools(proxy: &Proxy) -> Vec<MysqlPool> {
         }
     }
     let pool = |(name, members): (Arc<str>, Vec<&MemberView>)| {
-        let mut bound = bound_in(proxy, &name);
+        let mut bound = bound(&name);
         let members: Vec<MysqlMember> = members.into_iter().map(|found| row(found, &mut bound)).collect();
         let is_writer = |member: &&MysqlMember| {
             let role = member.role.as_ref();

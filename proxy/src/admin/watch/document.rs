@@ -88,8 +88,8 @@ impl Recorder {
                 "items": totals.items, "bytes": totals.bytes, "limit_bytes": limit,
             })),
             "fleet": proxy.fleet().map(|fleet| fleet.status()),
-            "near": proxy.near_status().ok(),
-            "mysql": Some(MysqlStatus::of(proxy)).filter(|status| !status.pools.is_empty()),
+            "near": proxy.near_status_by(&metrics).ok(),
+            "mysql": Some(mysql(&view, &metrics, now.0)).filter(|status| !status.pools.is_empty()),
             "agent": view.agent.as_ref().map(|agent| json!({
                 "is_up": agent.is_up,
                 "containers": view.localities().map_or(0, |localities| localities.counts().0),
@@ -284,6 +284,11 @@ impl Recorder {
         }
         Value::Object(all)
     }
+}
+
+/// The pools of MySQL. There may be very many sessions: they have a page of their own.
+fn mysql(view: &View, metrics: &Metrics, now: Instant) -> MysqlStatus {
+    MysqlStatus::of(view, metrics, now, |_| BTreeMap::new())
 }
 
 /// The count of a histogram of this pool.

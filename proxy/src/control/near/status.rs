@@ -11,7 +11,7 @@ use crate::{
         schema::{Config, NearKeys, NearRule},
     },
     control::Proxy,
-    metrics::NearRuleCounts,
+    metrics::{Metrics, NearRuleCounts},
     near::{Entries, Near, RemovalReason, Rule, RuleUsage, Rules},
     protocol::NearCounters,
     route::near_settings,
@@ -227,7 +227,14 @@ impl Proxy {
     /// # Errors
     /// Nothing is kept by this configuration.
     pub fn near_status(&self) -> Result<NearStatus, NearError> {
-        let metrics = self.metrics();
+        self.near_status_by(&self.metrics())
+    }
+
+    /// The same with these counts.
+    ///
+    /// # Errors
+    /// Nothing is kept by this configuration.
+    pub fn near_status_by(&self, metrics: &Metrics) -> Result<NearStatus, NearError> {
         let near = self.near()?;
         let usage = near.store.usage();
         let rules = self
