@@ -43,16 +43,14 @@ struct StepRow {
 }
 
 pub(super) async fn explain_json(State(proxy): Shared, RawQuery(query): RawQuery) -> Response {
-    let way = with_example(query.as_deref(), |listener, example, from| {
-        Ok((
-            proxy.explain(listener, example, from)?,
-            proxy.explained(listener, example, from)?.steps,
-        ))
+    let explained = with_example(query.as_deref(), |listener, example, from| {
+        Ok(proxy.explained(listener, example, from)?)
     });
-    let (text, steps) = match way {
-        Ok(way) => way,
+    let explained = match explained {
+        Ok(explained) => explained,
         Err(error) => return (StatusCode::BAD_REQUEST, format!("{error}\n")).into_response(),
     };
+    let (text, steps) = (proxy.in_words(&explained), explained.steps);
     let nodes = steps.iter().filter_map(|step| step.node).collect();
     let steps = steps.into_iter().map(|step| StepRow {
         node: step.node,

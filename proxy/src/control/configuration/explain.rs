@@ -20,10 +20,13 @@ impl Proxy {
         example: Example<'_>,
         from: Option<IpAddr>,
     ) -> Result<String, ExplainError> {
-        let mut text = self.explained(listener, example, from)?.to_string();
+        Ok(self.in_words(&self.explained(listener, example, from)?))
+    }
+
+    /// What was explained, for operators, with the names that DNS is asked for.
+    pub fn in_words(&self, explained: &Explained) -> String {
         let Configuration { loaded, servers, .. } = &self.rooms().configuration;
-        text.push_str(&self.names.explain(&loaded.config, servers));
-        Ok(text)
+        explained.to_string() + &self.names.explain(&loaded.config, servers)
     }
 
     /// The same, step by step.
