@@ -35,7 +35,7 @@ pub(super) async fn show(State(proxy): Shared, RawQuery(query): RawQuery) -> Res
     let mut events = proxy.events().since(after);
     let next = *proxy.events().newest().borrow();
     if let Some(wanted) = &wanted {
-        events.retain(|event| event.kind == *wanted);
+        events.retain(|event| event.kind == wanted);
     }
     events.drain(..events.len().saturating_sub(limit));
     let process = proxy.process();

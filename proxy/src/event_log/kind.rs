@@ -32,7 +32,7 @@ kinds! {
     FOREIGN = "foreign";
     /// A server of MySQL serves or does not, or the writer changes.
     ROLE = "role";
-    /// Who tells of servers answers, or does not: DNS, an endpoint, the API server, the node agent.
+    /// A source of servers answers, or does not: DNS, an endpoint, the API server, the node agent.
     SOURCE = "source";
     /// The fleet has another view.
     VIEW = "view";

@@ -44,7 +44,7 @@ impl<S: Subscriber> Layer<S> for EventLayer {
             seq: 0,
             at_ms: since.as_millis() as u64,
             level: level(*event.metadata().level()),
-            kind: kind.to_owned(),
+            kind,
             subject: line.names.join("/"),
             before: line.before.or(before),
             after: line.after.or(after),

@@ -36,7 +36,7 @@ pub struct Event {
     /// `info`, `warn` or `error`.
     pub level: &'static str,
     /// The word of one of [`kind::ALL`].
-    pub kind: String,
+    pub kind: &'static str,
     /// What has changed, as `POOL/MEMBER`; empty: the proxy.
     pub subject: String,
     /// The state before.
@@ -129,10 +129,7 @@ mod tests {
         let [ejected, view] = &events[..] else {
             panic!("{events:?}")
         };
-        assert_eq!(
-            (ejected.seq, ejected.level, &*ejected.kind),
-            (1, "warn", "ejected")
-        );
+        assert_eq!((ejected.seq, ejected.level, ejected.kind), (1, "warn", "ejected"));
         assert_eq!(ejected.subject, "cache/a b");
         assert_eq!(
             ejected.text,
