@@ -1,7 +1,8 @@
 // What has changed: a list that can be filtered.
 
-import { format, replace } from "../address.js";
+import { format } from "../address.js";
 import { h } from "../element.js";
+import { choice, filters } from "../filters.js";
 import { clock, foreign, lines } from "../format.js";
 import { mark, tone } from "../state.js";
 
@@ -24,39 +25,7 @@ export const events = {
     const kinds = [...new Set(all.map((event) => event.kind))].sort();
     return [
       h("h1", null, "Events"),
-      h(
-        "form",
-        {
-          class: "filters",
-          role: "search",
-          onsubmit: (/** @type {SubmitEvent} */ event) => event.preventDefault(),
-        },
-        h(
-          "label",
-          null,
-          "Text ",
-          h("input", {
-            type: "search",
-            value: q,
-            oninput: (/** @type {any} */ event) => replace(address, { q: event.target.value }),
-          }),
-        ),
-        h(
-          "label",
-          null,
-          "Kind ",
-          h(
-            "select",
-            {
-              value: kind,
-              onchange: (/** @type {any} */ event) => replace(address, { kind: event.target.value }),
-            },
-            h("option", { value: "" }, "all"),
-            kinds.map((one) => h("option", { value: one, key: one }, foreign(one, 40))),
-          ),
-        ),
-        h("output", null, `${found.length} of ${all.length}`),
-      ),
+      filters(address, choice("Kind", "kind", kinds, address), `${found.length} of ${all.length}`),
       eventList(found),
     ];
   },

@@ -1,8 +1,8 @@
 // A row for each server.
 
-import { replace } from "../address.js";
 import { drain, isOrdered, undrain } from "../drains.js";
 import { h } from "../element.js";
+import { choice, filters } from "../filters.js";
 import { clock, foreign, latency, rough, whole } from "../format.js";
 import { isOut, reasonOf, stateOf, stateWord, tone } from "../state.js";
 import { ACTIONS, table } from "../table.js";
@@ -23,7 +23,7 @@ export const servers = {
     const found = all.filter(isWanted(address.values)).sort(byName);
     return [
       h("h1", null, "Servers"),
-      filters(facts, address, `${found.length} of ${all.length}`),
+      filters(address, choices(facts, address), `${found.length} of ${all.length}`),
       table("Servers", columns(facts, events), found, keyOf, {
         address,
         sort: "state",
@@ -60,48 +60,13 @@ function textOf(member) {
   return [name, address, zone, node, reasonOf(member).why].join(" ");
 }
 
-/** @param {Facts} facts @param {Address} address @param {string} count */
-function filters(facts, address, count) {
+/** @param {Facts} facts @param {Address} address */
+function choices(facts, address) {
   const states = [...new Set(Object.values(facts.members).map(stateOf))].sort();
-  return h(
-    "form",
-    {
-      class: "filters",
-      role: "search",
-      onsubmit: (/** @type {SubmitEvent} */ event) => event.preventDefault(),
-    },
-    h(
-      "label",
-      null,
-      "Text ",
-      h("input", {
-        type: "search",
-        value: address.values.q ?? "",
-        oninput: (/** @type {any} */ event) => replace(address, { q: event.target.value }),
-      }),
-    ),
+  return [
     choice("Pool", "pool", Object.keys(facts.pools), address),
     choice("State", "state", ["out", ...states.filter((state) => state !== "out")], address),
-    h("output", null, count),
-  );
-}
-
-/** @param {string} title @param {string} name @param {string[]} options @param {Address} address */
-function choice(title, name, options, address) {
-  const choose = (/** @type {any} */ event) => replace(address, { [name]: event.target.value });
-  return h(
-    "label",
-    null,
-    `${title} `,
-    h(
-      "select",
-      { value: address.values[name] ?? "", onchange: choose },
-      h("option", { value: "" }, "all"),
-      options.map((option) =>
-        h("option", { value: option, key: option }, option === "out" ? "not up" : foreign(option, 60)),
-      ),
-    ),
-  );
+  ];
 }
 
 /** @param {Facts} facts @param {Event[]} events @returns {import("../table.js").Column<Member>[]} */

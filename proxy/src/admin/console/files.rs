@@ -23,6 +23,7 @@ pub(super) const FILES: &[File] = &[
     file!("drains.js"),
     file!("drawing.js"),
     file!("element.js"),
+    file!("filters.js"),
     file!("format.js"),
     file!("frame.js"),
     file!("history.js"),
