@@ -1,16 +1,15 @@
 """docs/admin-api.md names every request that the admin port answers, and its examples are what the program
 answers."""
 
-import contextlib
 import json
 import os
-import threading
 import urllib.error
 import urllib.request
 
 import pytest
 
 from harness import PATIENCE, admin_api, ports, until
+from harness.asking import asking
 from harness.proxy import config
 
 pytestmark = pytest.mark.either_io
@@ -33,27 +32,9 @@ class Page:
     def asked(self, example):
         """Status line and text of the answer, with the names of the page in place of this run's."""
         if example.path.startswith("/tap"):
-            with self.requests():
+            with asking(self.alone, b"get user:1\r\n"):
                 return self.told(example, self.alone)
         return self.told(example, self.peer if example.path.startswith("/fleet") else self.alone)
-
-    @contextlib.contextmanager
-    def requests(self):
-        """Requests of a client meanwhile, of which samples are told."""
-        is_over = threading.Event()
-
-        def ask():
-            with self.alone.raw() as client:
-                while not is_over.is_set():
-                    client.get("user:1")
-
-        thread = threading.Thread(target=ask)
-        thread.start()
-        try:
-            yield
-        finally:
-            is_over.set()
-            thread.join(PATIENCE)
 
     def told(self, example, proxy):
         asked = self.renamed(example.path, back=True)

@@ -1,13 +1,14 @@
 """The console in a browser: each view shows what is true."""
 
 import json
-import threading
 
 import pytest
 
 from harness import until
 from harness.agent import Agent, pod
-from harness.console import check, ejecting, menu, press, until_ejected
+from harness.asking import asking
+from harness.console import check, menu, press
+from harness.ejecting import ejecting, until_ejected
 from harness.proxy import config
 from harness.split import connect, made
 
@@ -19,18 +20,7 @@ def traffic(cleanup):
     """Sends these requests to a proxy again and again, until the test ends."""
 
     def start(proxy, *requests):
-        done = threading.Event()
-
-        def send():
-            with proxy.raw() as client:
-                while not done.wait(0.002):
-                    for request in requests:
-                        client.ask(request)
-
-        thread = threading.Thread(target=send)
-        thread.start()
-        cleanup.callback(thread.join)
-        cleanup.callback(done.set)
+        cleanup.enter_context(asking(proxy, *requests))
 
     return start
 

@@ -1,11 +1,11 @@
 """Four faults are found on the console's pages by who has never seen it: their text alone has the answers."""
 
-import threading
-
 import pytest
 
 from harness import until
-from harness.console import check, ejecting, until_ejected
+from harness.asking import asking
+from harness.console import check
+from harness.ejecting import ejecting, until_ejected
 from harness.proxy import config
 
 pytestmark = pytest.mark.either_io
@@ -49,20 +49,9 @@ def test_why_reads_miss_on_one_node(proxima, memcached, browser):
 
 def test_which_key_is_hot(proxima, memcached, browser, cleanup):
     proxy = proxima(config("cache", {"cache": {"servers": [memcached().address]}}))
-    done = threading.Event()
-
-    def load():
-        with proxy.raw() as client:
-            number = 0
-            while not done.is_set():
-                number += 1
-                # Half of all requests are for one key.
-                client.ask(b"get celebrity\r\n" if number % 2 else b"get user:%d\r\n" % number)
-
-    thread = threading.Thread(target=load)
-    thread.start()
-    cleanup.callback(thread.join)
-    cleanup.callback(done.set)
+    # Half of all requests are for one key.
+    others = (b"get user:%d\r\n" % number for number in range(1000))
+    cleanup.enter_context(asking(proxy, *(one for other in others for one in (b"get celebrity\r\n", other))))
     browser.open(proxy.admin)
 
     def hottest():

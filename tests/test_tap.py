@@ -2,11 +2,11 @@
 
 import http.client
 import json
-import threading
 
 import pytest
 
 from harness import until
+from harness.asking import asking
 from harness.proxy import config
 from harness.watching import Watcher
 
@@ -28,26 +28,8 @@ def proxy(servers, proxima):
     return proxima(config(route, pools))
 
 
-class Asking:
-    """A client that asks for keys until it is told to stop."""
-
-    def __init__(self, proxy, keys):
-        self._proxy, self._keys, self._ends = proxy, keys, threading.Event()
-        self._thread = threading.Thread(target=self._ask)
-
-    def __enter__(self):
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_):
-        self._ends.set()
-        self._thread.join()
-
-    def _ask(self):
-        with self._proxy.raw() as client:
-            while not self._ends.is_set():
-                for key in self._keys:
-                    client.ask(b"get %s\r\n" % key)
+def gets(*keys):
+    return [b"get %s\r\n" % key for key in keys]
 
 
 def tapped(proxy, query):
@@ -62,8 +44,8 @@ def tapped(proxy, query):
 
 
 def test_the_keys_that_are_asked_for_most_and_their_pools_are_told(proxy):
-    keys = [b"user:1"] * 8 + [b"user:2", b"other"]
-    with Watcher(proxy, "/watch?with=samples") as watcher, Asking(proxy, keys):
+    keys = gets(*[b"user:1"] * 8, b"user:2", b"other")
+    with Watcher(proxy, "/watch?with=samples") as watcher, asking(proxy, *keys):
 
         def told(now):
             users = now.get("hot_keys", {}).get("users", [])
@@ -84,7 +66,7 @@ def test_requests_that_come_by_each_node_are_told_by_the_numbers_of_the_tree(pro
     assert root["handle"] == "by_prefix" and set(root["children"]) <= set(nodes)
     members = {node["member"]: str(node["id"]) for node in nodes.values() if "member" in node}
     assert set(members) == {server.address for server in servers}
-    with Watcher(proxy, "/watch?with=samples") as watcher, Asking(proxy, [b"user:1"] * 9 + [b"other"]):
+    with Watcher(proxy, "/watch?with=samples") as watcher, asking(proxy, *gets(*[b"user:1"] * 9, b"other")):
         few, many = members[servers[1].address], members[servers[0].address]
 
         def told(now):
@@ -109,7 +91,7 @@ def test_the_way_of_a_key_has_the_numbers_of_the_tree(proxy, servers):
 
 
 def test_a_tap_tells_requests_with_member_outcome_and_time(proxy, servers):
-    with Asking(proxy, [b"user:1", b"other", b"user:\x01\xff<b>"]):
+    with asking(proxy, *gets(b"user:1", b"other", b"user:\x01\xff<b>")):
         status, lines = tapped(proxy, "limit=40")
         assert status == 200 and len([line for line in lines if "key" in line]) == 40
         asked = {line["key"]: line for line in lines if "key" in line}
@@ -152,9 +134,9 @@ def test_large_values_and_writes_come_by_a_tap_unchanged(proxy):
 
 
 def test_nothing_is_sampled_once_nobody_watches(proxy):
-    with Watcher(proxy, "/watch?with=samples") as watcher, Asking(proxy, [b"k"]):
+    with Watcher(proxy, "/watch?with=samples") as watcher, asking(proxy, *gets(b"k")):
         watcher.until(lambda now: now.get("hot_keys", {}).get("rest"), "samples are taken")
-    with Watcher(proxy) as watcher, Asking(proxy, [b"k"]):
+    with Watcher(proxy) as watcher, asking(proxy, *gets(b"k")):
         watcher.until(lambda now: "hot_keys" not in now, "a document without samples")
         until(lambda: watcher.names.count("change") >= 3, "some seconds")
         assert "hot_keys" not in watcher.document and "edges" not in watcher.document

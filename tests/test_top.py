@@ -11,6 +11,7 @@ import threading
 import pytest
 
 from harness import PATIENCE, ports, until
+from harness.asking import asking
 from harness.proxy import BINARY, config, environment
 from harness.terminal import Terminal
 
@@ -226,37 +227,18 @@ def test_events_tell_what_has_happened_and_go_on_behind_a_restart(proxy, proxima
         process.kill()
 
 
-@contextlib.contextmanager
-def reading(proxy, key):
-    """A client reads this key meanwhile, again and again."""
-    is_over = threading.Event()
-
-    def ask():
-        with proxy.raw() as client:
-            while not is_over.is_set():
-                client.ask(b"get " + key + b"\r\n")
-
-    thread = threading.Thread(target=ask)
-    thread.start()
-    try:
-        yield
-    finally:
-        is_over.set()
-        thread.join(PATIENCE)
-
-
 def test_a_hot_key_is_shown_whatever_its_name_does_to_a_terminal(server, proxima, top):
     started = proxima(config("cache", {"cache": {"servers": [server.address]}}))
     terminal = top(started)
     terminal.press("4")
-    with reading(started, b"evil\x1b[2J\xff"):
+    with asking(started, b"get evil\x1b[2J\xff\r\n"):
         lines = terminal.until(r">evil\x1b[2J\xff")
     assert lines[1].startswith(" 1 overview") and "100.0 %" in lines[3], lines
 
 
 def test_a_tap_tells_requests_and_ends_after_so_many(server, proxima):
     started = proxima(config("cache", {"cache": {"servers": [server.address]}}))
-    with reading(started, b"user:1"):
+    with asking(started, b"get user:1\r\n"):
         told = asked("tap", "--prefix", "user:", "--class", "read", "--limit", "3", "--admin", started.admin)
         one = asked("tap", "--json", "--limit", "1", "--listener", "0", "--admin", started.admin)
     assert (told.returncode, told.stderr) == (0, "")

@@ -14,9 +14,12 @@ import yaml
 
 from . import PATIENCE, number, ports, until
 from .raw import Raw
+from .watching import Watcher
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BINARY = os.environ.get("PROXIMA_BIN", str(ROOT / "target/quick/proxima"))
+WATCHED = bool(os.environ.get("PROXIMA_WATCHED"))
+"""Whether somebody watches each proxy, so that its requests come by a tap: a part of `make soak` sets it."""
 
 
 def environment():
@@ -177,6 +180,7 @@ class Proxy(Program):
         addresses = [listener["address"] for listener in config["listeners"]]
         super().__init__(command, folder, addresses, admin)
         self.wait_ready()
+        self._watcher = Watcher(self, "/watch?with=samples") if WATCHED else None
 
     def write(self, config):
         """Replaces the configuration file by renaming, as a careful operator does."""

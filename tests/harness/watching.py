@@ -4,7 +4,7 @@ import http.client
 import json
 import threading
 
-from harness import until
+from . import until
 
 
 def patched(target, patch):
