@@ -34,8 +34,8 @@ echo "soak: the demo of stale reads, with a cluster of its own"
 PROXIMA_SOAK=1 .venv/bin/python -m pytest tests/test_galera_causal.py
 echo "soak: rolls of a Galera cluster in Kubernetes, and the operator killed in each step"
 PROXIMA_SOAK=1 .venv/bin/python -m pytest tests/test_smart_update_*.py tests/test_galera_smart_update.py
-echo "soak: the same requests while somebody watches, by taps"
-PROXIMA_WATCHED=1 .venv/bin/python -m pytest --every-back-end -n "${TEST_JOBS:-6}" tests/test_redis_*.py tests/test_mysql_replies.py \
+echo "soak: the same requests while somebody watches, by taps, and all are timed"
+PROXIMA_WATCHED=1 PROXIMA_TIMED=1 .venv/bin/python -m pytest --every-back-end -n "${TEST_JOBS:-6}" tests/test_redis_*.py tests/test_mysql_replies.py \
     tests/test_mysql_statements.py tests/test_mysql_sessions.py tests/test_near_cache.py tests/test_copies.py \
     tests/test_routes.py tests/test_large.py
 echo "soak: an hour of histories of the near cache"

@@ -86,7 +86,7 @@ def page(fleet, proxima, memcached, tmp_path):
     pools = {"cache": {"servers": [{"address": server.address, "name": "a"}]}, "db": database_pool}
     users = tmp_path / "users.yaml"
     users.write_text("app: {password: secret}\n")
-    made = config(route, pools)
+    made = config(route, pools, slow_requests={"over": "1us", "keys": "plain"})
     sql = {"address": ports.address(), "protocol": "mysql", "route": "db", "users": str(users)}
     made["listeners"].append(sql)
     alone = proxima(made)

@@ -1,10 +1,11 @@
 """The console in a browser: each view shows what is true."""
 
 import json
+import signal
 
 import pytest
 
-from harness import until
+from harness import freeze, until
 from harness.agent import Agent, pod
 from harness.asking import asking
 from harness.console import check, menu, press
@@ -63,6 +64,29 @@ def test_a_server_that_is_out_is_first_on_every_page_with_its_reason(proxy, serv
     assert [row[1] for row in rows[1:]] == ["up", "up"]
     check(browser, proxy.admin)
     browser.picture("servers")
+
+
+def test_slow_requests_tell_what_each_has_waited_for(memcached, proxima, browser):
+    first, second = memcached(), memcached()
+    pools = {
+        "first": {"servers": [first.address], "timeout": "150ms"},
+        "second": {"servers": [second.address]},
+    }
+    slow = {"over": "100ms", "keys": "plain"}
+    proxy = proxima(config({"failover": ["first", "second"]}, pools, slow_requests=slow))
+    freeze(first.process)
+    with proxy.raw() as client:
+        assert client.get("<b>key</b>") is None
+    browser.open(proxy.admin, "slow")
+    browser.shows("1 since the start took 100 ms or longer. The last 200 are kept.")
+    [[_, request, took, steps, client, outcome]] = until(lambda: browser.rows("Slow requests"), "it is there")
+    assert request.split() == ["get", "<b>key</b>"] and took.endswith(" ms") and outcome == "notfound"
+    assert f"first {first.address}: " in steps and f"second {second.address}: notfound" in steps
+    assert client.split() == ["127.0.0.1", "at", proxy.address]
+    assert "Slow" in menu(browser)
+    check(browser, proxy.admin)
+    browser.picture("slow")
+    first.process.send_signal(signal.SIGCONT)
 
 
 def test_servers_are_sorted_and_filtered_as_the_address_says(proxy, servers, browser):
@@ -163,6 +187,19 @@ def test_sessions_of_mysql_are_shown_with_what_keeps_their_connection(proxima, t
         assert rows[0][1] == "app" and "transaction" in rows[0][4]
         check(browser, proxy.admin)
         browser.picture("mysql")
+
+
+def test_slowest_statements_are_told_without_their_values(proxima, tmp_path, mysql_pair, browser):
+    proxy = proxima(made(tmp_path, *mysql_pair, slow_requests="100ms"))
+    with connect(proxy.address) as client, client.cursor() as cursor:
+        for seconds in ("0.15", "0.2"):
+            cursor.execute(f"SELECT 'secret', SLEEP({seconds})")
+    browser.open(proxy.admin, "mysql")
+    rows = until(lambda: browser.rows("Slowest statements"), "they are there")
+    [row] = [row for row in rows if "SLEEP" in row[0]]
+    assert row[0] == "SELECT ?, SLEEP(?)" and row[1].endswith(" ms") and row[2] == "2"
+    assert "secret" not in browser.shows("Slowest statements")
+    check(browser, proxy.admin)
 
 
 def test_events_are_listed_with_the_newest_first_and_filtered(proxy, servers, browser):

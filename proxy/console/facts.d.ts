@@ -138,6 +138,42 @@ export interface NearKey {
   hits: number;
 }
 
+export interface SlowStep {
+  waited_for: string;
+  from_us: number;
+  us: number;
+  route?: string;
+  pool?: string;
+  server?: string;
+  outcome?: string;
+  why?: string;
+}
+
+export interface SlowRequest {
+  number: number;
+  at_ms: number;
+  listener: string;
+  client?: string;
+  command: string;
+  class: string;
+  key?: string;
+  statement?: string;
+  outcome: string;
+  us: number;
+  weight: number;
+  steps: SlowStep[];
+  more_steps?: boolean;
+}
+
+export interface SlowRequests {
+  over_us?: number;
+  keep?: number;
+  keys?: string;
+  count: number;
+  missed: number;
+  requests: SlowRequest[];
+}
+
 export interface MysqlMember {
   name: string;
   address: string;
@@ -230,6 +266,7 @@ export interface Facts {
   embedded?: { items: number; bytes: number; limit_bytes: number };
   fleet?: Fleet;
   near?: Near;
+  slow?: { over_us: number; count: number };
   mysql?: { pools: MysqlPool[] };
   agent?: {
     is_up: boolean;

@@ -7,6 +7,7 @@ import { mysql } from "./views/mysql.js";
 import { near } from "./views/near.js";
 import { overview } from "./views/overview.js";
 import { servers } from "./views/servers.js";
+import { slow } from "./views/slow.js";
 import { tree } from "./views/tree.js";
 
 /**
@@ -24,4 +25,4 @@ import { tree } from "./views/tree.js";
  */
 
 /** @type {View[]} */
-export const VIEWS = [overview, tree, servers, fleet, near, mysql, agent, events];
+export const VIEWS = [overview, tree, servers, fleet, near, mysql, slow, agent, events];

@@ -20,6 +20,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BINARY = os.environ.get("PROXIMA_BIN", str(ROOT / "target/quick/proxima"))
 WATCHED = bool(os.environ.get("PROXIMA_WATCHED"))
 """Whether somebody watches each proxy, so that its requests come by a tap: a part of `make soak` sets it."""
+TIMED = bool(os.environ.get("PROXIMA_TIMED"))
+"""Whether each request of each proxy is slow, and so is timed: a part of `make soak` sets it."""
 
 
 def environment():
@@ -184,6 +186,8 @@ class Proxy(Program):
 
     def write(self, config):
         """Replaces the configuration file by renaming, as a careful operator does."""
+        if TIMED and isinstance(config, dict):
+            config = {"slow_requests": {"over": "1us", "keep": 1000, "keys": "plain"}, **config}
         text = config if isinstance(config, str) else yaml.safe_dump(config, sort_keys=False)
         new = self.file.with_suffix(".new")
         new.write_text(text)

@@ -3,10 +3,11 @@
 import { act, send } from "../act.js";
 import { confirm } from "../ask.js";
 import { h } from "../element.js";
-import { duration, foreign, lines, whole } from "../format.js";
+import { clock, duration, foreign, latency, lines, whole } from "../format.js";
 import { read } from "../source.js";
 import { mark, stateWord } from "../state.js";
 import { ACTIONS, table } from "../table.js";
+import { askedFor } from "./slow.js";
 
 /** @typedef {import("../facts.js").MysqlMember} MysqlMember */
 /** @typedef {import("../facts.js").MysqlPool} MysqlPool */
@@ -21,6 +22,7 @@ export const mysql = {
     h("h1", null, "MySQL"),
     (facts.mysql?.pools ?? []).map((pool) => drawPool(pool)),
     sessions(),
+    facts.slow && slowest(),
   ],
 };
 
@@ -151,3 +153,41 @@ function sessions() {
     found.left_out > 0 && h("p", { class: "note" }, `${whole(found.left_out)} more have no room here.`),
   );
 }
+
+/** Statements of the same text that are told. */
+const MOST_STATEMENTS = 20;
+
+/** @typedef {{ text: string, count: number, most: number, last: number }} Statement */
+
+/** The slow statements that are kept, those of one text as one. */
+function slowest() {
+  /** @type {import("../facts.js").SlowRequests | null} */
+  const found = read("slow", 3000).value;
+  /** @type {Map<string, Statement>} */
+  const all = new Map();
+  for (const request of found?.requests ?? []) {
+    if (request.statement === undefined) continue;
+    const text = askedFor(request);
+    const { count, most, last } = all.get(text) ?? { count: 0, most: 0, last: 0 };
+    const now = { count: count + 1, most: Math.max(most, request.us), last: Math.max(last, request.at_ms) };
+    all.set(text, { text, ...now });
+  }
+  const statements = [...all.values()].sort((one, other) => other.most - one.most);
+  return h(
+    "section",
+    { key: "slowest" },
+    h("h2", null, "Slowest statements"),
+    h("p", { class: "note" }, h("a", { href: "#/slow" }, "What each of them has waited for")),
+    table("Slowest statements", STATEMENTS, statements.slice(0, MOST_STATEMENTS), ({ text }) => text, {
+      none: "No statement was slow.",
+    }),
+  );
+}
+
+/** @type {import("../table.js").Column<Statement>[]} */
+const STATEMENTS = [
+  { name: "statement", title: "Statement", isRowHead: true, cell: ({ text }) => text },
+  { name: "most", title: "Took at most", isFigure: true, cell: ({ most }) => latency(most) },
+  { name: "count", title: "How often", isFigure: true, cell: ({ count }) => whole(count) },
+  { name: "last", title: "Last", cell: ({ last }) => clock(last) },
+];

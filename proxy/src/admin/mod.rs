@@ -22,9 +22,11 @@ mod pieces;
 mod process;
 mod query;
 mod ready;
+mod request_words;
 mod role;
 mod sampling;
 mod since;
+mod slow;
 mod tap;
 mod tokens;
 mod tree;
@@ -68,6 +70,7 @@ proxima
   /events                        the last changes of state (JSON; ?after=SEQ&kind=K&limit=N)
   /tap                           samples of requests as they are answered (a line of JSON each;
                                  ?listener=L&route=POOL&prefix=P&class=read&slow=10ms&limit=100)
+  /slow                          the last slow requests, and what they waited for (JSON; ?after=NUMBER&limit=N)
   /tree                          the route tree (JSON); /explain.json has the numbers of its nodes
   /members                       every server, its state and distance (JSON; ?from=IP: from a client there)
   /explain?key=K&command=get     where a request would go, and why (&listener=N&from=IP)
@@ -129,6 +132,7 @@ pub async fn serve(
         .route("/watch", get(watch::watch).with_state(publisher))
         .route("/events", get(events::show))
         .route("/tap", get(tap::tap).with_state(sampling))
+        .route("/slow", get(slow::show))
         .route("/tree", get(tree::show))
         .route("/members", get(members::members))
         .route("/explain", get(explain::explain))

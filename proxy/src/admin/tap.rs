@@ -24,6 +24,7 @@ use super::{
     connections::Lasts,
     pieces::Pieces,
     query::Query,
+    request_words,
     sampling::{Sampling, Traced},
 };
 use crate::{config::parse_duration, control::Trace, route::Sample};
@@ -172,16 +173,11 @@ fn line(traced: &Traced, listener: String) -> String {
         listener,
         client: sample.client.map(|client| client.to_string()),
         command: sample.command,
-        class: match sample.class {
-            Class::Read => "read",
-            Class::Write => "write",
-            Class::Delete => "delete",
-            _ => "other",
-        },
+        class: request_words::class(sample.class),
         key: sample.key.escape_ascii().to_string(),
         pool,
         member,
-        outcome: format!("{:?}", sample.outcome).to_lowercase(),
+        outcome: request_words::outcome(sample.outcome),
         us: sample.took.0,
         weight: sample.weight.round(),
     };

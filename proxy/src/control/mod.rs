@@ -92,7 +92,7 @@ pub use self::{
 
 use crate::{
     client::{self, Register},
-    config::schema::Nodes,
+    config::schema::{self, Nodes},
     embedded::store::{Keyspace, Store, Totals},
     event_log::EventLog,
     frontdoor::ConfigSource,
@@ -101,7 +101,7 @@ use crate::{
     peers,
     protocol::Protocols,
     reactor::Io,
-    route::Samples,
+    route::{Samples, SlowRequests},
     tls::Certificates,
     worker::Order,
 };
@@ -122,6 +122,8 @@ pub struct Proxy {
     event_log: Arc<EventLog>,
     /// Samples of requests, while somebody watches.
     samples: Arc<Samples>,
+    /// The last slow requests.
+    slow_requests: Arc<SlowRequests>,
     store: Arc<Store>,
     started: Instant,
     /// The time since 1970 at which it started.
@@ -225,6 +227,16 @@ impl Proxy {
     /// The samples of requests that they have put.
     pub fn samples(&self) -> &Samples {
         &self.samples
+    }
+
+    /// The last slow requests.
+    pub fn slow_requests(&self) -> &SlowRequests {
+        &self.slow_requests
+    }
+
+    /// Which requests are kept as slow. `None`: none are.
+    pub fn slow_terms(&self) -> Option<schema::SlowRequests> {
+        self.rooms().configuration.config().slow_requests
     }
 
     /// The present time, since 1970, on the clock of the workers' turns, which never goes back.

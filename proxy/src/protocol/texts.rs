@@ -13,6 +13,10 @@ pub trait Texts {
     /// Appends the request with this text.
     fn append(&self, text: &[u8], out: &mut Vec<u8>);
 
+    /// The text of this request without its values, for operators. The session is that of its client. `None`: it
+    /// has no text, or none that can be read.
+    fn shown(&self, session: &Session, request: &Request, message: &[u8]) -> Option<String>;
+
     /// The effects of this request, for operators, one fact each. The session is that of its client. No
     /// remark has any part of the text.
     fn remarks(&self, session: &mut Session, request: &Request, message: &[u8]) -> Vec<String>;

@@ -41,6 +41,12 @@ impl Engine {
         };
         flight.pending = flight.pending.saturating_sub(1);
         let tree = Rc::clone(&flight.tree);
+        if tree.times() {
+            self.note_arrival(&tree, id, child, answer);
+        }
+        let Some(flight) = self.router.flights.get(id) else {
+            return;
+        };
         match tree.node(flight.node) {
             Node::Gather { wait, children, .. } => self.gathered(id, *wait, children.len(), answer),
             Node::Attempt { .. } => self.attempted(&tree, id, child, answer),
@@ -238,6 +244,12 @@ impl Engine {
             took: self.now - flight.until,
         };
         let held = handle.reply(&watched, answer);
+        if tree.times() {
+            self.end_timed(tree, id, answer.outcome());
+        }
+        let Some(flight) = self.router.flights.get(id) else {
+            return;
+        };
         let until = flight.until.max(self.now + held);
         if until > self.now {
             flight.answers.keep(answer);
@@ -299,7 +311,7 @@ impl Engine {
         head: &mut Vec<u8>,
     ) -> Option<(ClientId, u32)> {
         loop {
-            let id = match to {
+            let (id, child) = match to {
                 ReplyTo::Client { client: id, seq } => return Some((id, seq)),
                 ReplyTo::Pool { question } => {
                     self.pool_answered(question, &Answer::Failed(TOO_LARGE_FOR_POOL));
@@ -318,12 +330,12 @@ impl Engine {
                     to = self.pass_decided(operation, child, head)?;
                     continue;
                 }
-                ReplyTo::Flight { flight: id, .. } => {
+                ReplyTo::Flight { flight: id, child } => {
                     if self.router.runs_script(id) {
                         self.fail(to, &TOO_LARGE_IN_STEPS);
                         return None;
                     }
-                    id
+                    (id, child)
                 }
             };
             if self.router.fetches(id).is_some() {
@@ -332,6 +344,13 @@ impl Engine {
             }
             let tree = Rc::clone(&self.router.flights.peek(id)?.tree);
             let client = self.client_of(&tree, id);
+            // It is seen that there is a value, and nothing of it.
+            let seen = Reply::new(Outcome::Found, 0);
+            let seen = Answer::Reply(&seen, b"");
+            if tree.times() {
+                self.note_arrival(&tree, id, child, &seen);
+                self.end_timed(&tree, id, seen.outcome());
+            }
             let flight = self.router.flights.get(id)?;
             let (parent, request) = (flight.parent, flight.request);
             let protocol = flight.origin.protocol;
@@ -346,8 +365,6 @@ impl Engine {
             let mut next = None;
             if let Node::Wrap { handle, .. } = tree.node(flight.node) {
                 next = handle.left();
-                // It sees that there is a value, and nothing of it.
-                let seen = Reply::new(Outcome::Found, 0);
                 let watched = Watched {
                     key: request.key.of(&flight.message),
                     command: protocol.command_name(request.command),
@@ -355,7 +372,7 @@ impl Engine {
                     client,
                     took: self.now - flight.until,
                 };
-                handle.reply(&watched, &Answer::Reply(&seen, b""));
+                handle.reply(&watched, &seen);
             }
             match tree.node(flight.node) {
                 // The fastest rule takes this reply. Other rules would have to hold it, so the first large

@@ -8,6 +8,7 @@ use proxima_wire::message::{Class, Outcome, Reply, Request};
 use super::{
     Answer, Answers, NodeId, Origin, Tree, Walk,
     group::Group,
+    steps::Steps,
     tree::{AttemptRecord, Run},
 };
 use crate::{
@@ -41,6 +42,8 @@ pub struct Flight {
     pub(super) done: bool,
     /// The answers that the node's rule still needs.
     pub(super) answers: Answers,
+    /// What it has waited for, if this flight times its request and something was noted.
+    pub(super) steps: Option<Box<Steps>>,
     /// The state of a request that is served in steps.
     pub(super) run: Option<Box<dyn Run>>,
     /// The readers of what is fetched to be kept.
@@ -80,7 +83,8 @@ impl Flight {
     pub fn memory_bytes(&self) -> usize {
         let run = self.run.as_ref().map_or(0, |run| run.memory_bytes());
         let group = self.group.as_ref().map_or(0, |group| group.memory());
-        size_of::<Self>() + self.message.capacity() + self.answers.memory_bytes() + run + group
+        let steps = self.steps.as_ref().map_or(0, |steps| steps.memory());
+        size_of::<Self>() + self.message.capacity() + self.answers.memory_bytes() + steps + run + group
     }
 }
 
@@ -124,6 +128,7 @@ impl Flights {
             pending,
             done: false,
             answers,
+            steps: None,
             run: None,
             group: None,
         });

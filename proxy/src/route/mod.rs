@@ -28,9 +28,11 @@ mod ranks;
 mod router;
 mod samples;
 mod script;
+mod slow_requests;
 mod spooled;
 mod stateful_pool;
 mod step;
+mod steps;
 mod tree;
 mod walk;
 mod way;
@@ -48,6 +50,7 @@ pub use self::{
     origin::Origin,
     router::Router,
     samples::{Sample, Samples},
+    slow_requests::{SlowRequest, SlowRequests, StepTime, WaitedFor},
     stateful_pool::StatefulPool,
     tree::{Children, Copies, Leaf, NearNode, NearRuleFor, Node, NodeId, Query, Takes, Tree, Wait},
     walk::Walk,

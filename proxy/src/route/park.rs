@@ -11,6 +11,7 @@ use proxima_wire::message::Outcome;
 use super::{
     Node, NodeId, StatefulPool, Walk,
     flight::{MISPLACED, child_of},
+    slow_requests::WaitedFor,
     tree::{Of, Query, Wrapped},
 };
 use crate::{
@@ -124,7 +125,7 @@ impl Engine {
 
     /// Puts this request into the queue of the wrap `node`.
     pub(super) fn queue(&mut self, node: NodeId, walk: &Walk<'_>) {
-        let flight = self.watch(node, walk);
+        let flight = self.hold(node, walk);
         let client = self.slot_of(walk.to).map(|(client, _)| client);
         if let Node::Wrap { handle, .. } = walk.tree.node(node) {
             handle.enqueue(flight, client);
@@ -135,10 +136,12 @@ impl Engine {
     pub(super) fn release_queued(&mut self, mut id: FlightId) {
         while let Some(flight) = self.router.flights.get(id) {
             let (tree, node, parent) = (Rc::clone(&flight.tree), flight.node, flight.parent);
+            let since = flight.until;
             let Node::Wrap { handle, child } = tree.node(node) else {
                 return self.broken(MISPLACED);
             };
             if !self.has_left(parent) {
+                self.note_wait(parent, WaitedFor::Route(handle.name()), since);
                 return self.resend(id, *child, child_of(id, 0));
             }
             self.router.flights.close(id);
@@ -225,6 +228,7 @@ impl Engine {
             self.metrics
                 .held(waiting.kept.pool.id, (self.now - parked.since).0);
         }
+        self.note_wait(parent, WaitedFor::Pool, parked.since);
         let client = self.slot_of(parent).map(|(client, _)| client);
         let failed = match failed {
             Some(text) => Failed::here(Outcome::Timeout, text),

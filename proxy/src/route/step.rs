@@ -10,6 +10,7 @@ use super::{
     Answer, Leaf, Node, NodeId, Origin, Wait, Walk,
     flight::child_of,
     handle::{ByClient, behind_prefix},
+    slow_requests::WaitedFor,
     tree::{Attempt, AttemptRecord, Children, EachChanged, Fan, Query, Wrap, Wrapped},
 };
 use crate::{
@@ -519,7 +520,7 @@ impl Engine {
             // A streamed request cannot be held back: its body is already coming.
             Wrapped::Delay(_) if walk.is_streamed() => self.walk(child, walk),
             Wrapped::Delay(span) => {
-                let flight = self.watch(node, walk);
+                let flight = self.hold(node, walk);
                 self.timers.wake(self.now + span, Sleeper::Flight(flight));
             }
         }
@@ -544,6 +545,15 @@ impl Engine {
         id
     }
 
+    /// Opens a flight whose request is held back, from now on.
+    pub(super) fn hold(&mut self, node: NodeId, walk: &Walk<'_>) -> FlightId {
+        let now = self.now;
+        let (id, flight) = self.router.flights.open(node, walk, 1);
+        flight.message.extend_from_slice(walk.message);
+        flight.until = now;
+        id
+    }
+
     /// Goes on with a request that a route has held back.
     pub(crate) fn wake_flight(&mut self, id: FlightId) {
         let Some(flight) = self.router.flights.get(id) else {
@@ -556,7 +566,9 @@ impl Engine {
         if flight.pending == 0 {
             return self.pass_on_held(id);
         }
-        if let Node::Wrap { child, .. } = tree.node(node) {
+        let (parent, since) = (flight.parent, flight.until);
+        if let Node::Wrap { handle, child } = tree.node(node) {
+            self.note_wait(parent, WaitedFor::Route(handle.name()), since);
             self.resend(id, *child, child_of(id, 0));
         }
     }

@@ -56,6 +56,7 @@ pub(super) const FILES: &[File] = &[
     file!("views/near.js"),
     file!("views/overview.js"),
     file!("views/servers.js"),
+    file!("views/slow.js"),
     file!("views/tree.js"),
     file!("visible_rows.js"),
     file!("way.js"),

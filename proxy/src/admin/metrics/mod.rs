@@ -13,6 +13,7 @@ mod near;
 mod program;
 mod requests;
 mod sessions;
+mod slow;
 mod spool;
 mod tls;
 
@@ -68,6 +69,7 @@ fn render(proxy: &Proxy, format: Format) -> String {
     dedicated::dedicated(&view, &metrics, &mut page);
     embedded::embedded(proxy, &mut page);
     near::near(proxy, &metrics, &mut page);
+    slow::slow(proxy, &mut page);
     fleet::fleet(proxy, &view, &metrics, &mut page);
     process(&mut page);
     page.finish()

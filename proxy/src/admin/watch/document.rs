@@ -88,6 +88,9 @@ impl Recorder {
                 "items": totals.items, "bytes": totals.bytes, "limit_bytes": limit,
             })),
             "fleet": proxy.fleet().map(|fleet| fleet.status()),
+            "slow": proxy.slow_terms().map(|terms| json!({
+                "over_us": terms.over.as_micros() as u64, "count": proxy.slow_requests().counts().0,
+            })),
             "near": proxy.near_status_by(&metrics).ok(),
             "mysql": Some(mysql(&view, &metrics, now.0)).filter(|status| !status.pools.is_empty()),
             "agent": view.agent.as_ref().map(|agent| json!({

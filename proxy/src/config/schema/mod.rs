@@ -16,6 +16,7 @@ mod route_words;
 mod secret;
 mod server;
 mod service;
+mod slow_requests;
 mod socket;
 mod source;
 mod spool;
@@ -40,6 +41,7 @@ pub use self::{
     secret::Secret,
     server::{Server, ServerPod},
     service::{Service, ServicePort},
+    slow_requests::{ShownKeys, SlowRequests},
     socket::SocketOptions,
     source::{Comparable, Dns, Endpoint, Question, Record, ServerSource, Source},
     spool::SpoolOptions,
@@ -95,6 +97,8 @@ pub struct Config {
     pub nodes: Option<Nodes>,
     /// The fleet that this proxy is a peer of. `None`: it keeps its promise alone.
     pub fleet: Option<Fleet>,
+    /// Which requests are kept as slow. `None`: none are.
+    pub slow_requests: Option<SlowRequests>,
     /// Where deletes are kept that servers have not taken, of pools that have a name there. `None`: nowhere.
     pub spool: Option<SpoolOptions>,
 }
@@ -281,6 +285,7 @@ impl Default for Config {
             state: None,
             nodes: None,
             fleet: None,
+            slow_requests: None,
             spool: None,
         }
     }

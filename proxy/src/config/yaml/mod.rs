@@ -8,6 +8,7 @@
 //! * `login`: keys about logins; `users`: the file of users; `names`: what names in maps are the names of
 //! * `pool`: how servers are treated
 //! * `near`: the near cache; `near_settings`: the file of what was changed while it ran
+//! * `slow_requests`: which are kept
 //! * `redis_commands`: those that the configuration declares
 //! * `permission`: who may use a Unix socket
 
@@ -24,6 +25,7 @@ mod peer;
 mod permission;
 mod pool;
 mod redis_commands;
+mod slow_requests;
 mod tls;
 mod top;
 mod users;

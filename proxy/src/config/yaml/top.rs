@@ -12,6 +12,7 @@ use super::{
     permission::{Mode, Owner},
     pool::PoolForm,
     redis_commands::{CommandKeys, CommandName, declared},
+    slow_requests::SlowRequestsKeys,
     tls::{ListenerTlsForm, ServerTlsForm},
 };
 use crate::config::{
@@ -25,7 +26,7 @@ use crate::config::{
     routes::RouteForm,
     schema::{
         Access, Config, Consistency, Door, Drain, Embedded, Limits, Listener, NearCache, Nodes, Permissions,
-        PlainLogins, Protocol, Reads, ReplyStyle, SocketOptions, Users, Writes,
+        PlainLogins, Protocol, Reads, ReplyStyle, SlowRequests, SocketOptions, Users, Writes,
     },
     section::section,
 };
@@ -71,6 +72,8 @@ section! {
         /// The fleet that this proxy is a peer of. Without it this proxy keeps its promise alone: other
         /// proxies that write to the same servers do not know of it.
         fleet: Apart<Optional<FleetForm>>,
+        /// Slow requests, which are kept for operators; a time alone is enough. Without it none are.
+        slow_requests: Apart<Optional<SlowRequestsKeys>>,
     }
 }
 
@@ -479,6 +482,7 @@ pub(super) fn build(keys: TopKeys, root: &Node, cx: &mut Reading) -> Config {
         state: keys.state.flatten(),
         nodes: keys.nodes.flatten(),
         fleet: keys.fleet.flatten(),
+        slow_requests: keys.slow_requests.flatten().map(SlowRequests::from),
         // mcrouter's front door has it.
         spool: None,
     }

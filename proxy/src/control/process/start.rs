@@ -243,6 +243,7 @@ pub(in crate::control) fn start(
         register: shared.register,
         event_log: Arc::clone(&options.events),
         samples: Arc::clone(&preparer.samples),
+        slow_requests: Arc::clone(&preparer.slow_requests),
         store: shared.store,
         started: shared.started,
         since_epoch: shared.since_epoch,
@@ -329,6 +330,7 @@ fn prepare(
         spool: None,
         leases: Arc::default(),
         samples: Arc::default(),
+        slow_requests: Arc::default(),
         near: None,
         seed: seed(),
     };

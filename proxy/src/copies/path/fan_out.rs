@@ -95,6 +95,12 @@ impl Engine {
         let Some(copies) = tree.copies(operation.node) else {
             return self.broken(NO_POOL);
         };
+        if tree.times() {
+            self.note_copy(id, child as u32, copies.children.get(child).copied(), answer);
+        }
+        let Some(operation) = self.copies.operations.get_mut(id) else {
+            return;
+        };
         match operation.stage {
             Stage::Filling { .. } => return self.looked_to_fill(copies, id, child, answer),
             Stage::Fetching { .. } => return self.fetched(copies, id, child, answer),

@@ -4,7 +4,8 @@ use proxima_wire::{
     message::{Class as Way, Request},
     mysql::{
         Capabilities, ErrPacket, Header,
-        sql::{Class, Statement},
+        sql::{Class, Statement, without_values},
+        statement_id,
     },
 };
 
@@ -50,6 +51,22 @@ impl Texts for Mysql {
 
     fn append(&self, text: &[u8], out: &mut Vec<u8>) {
         commands::append_query(text, out);
+    }
+
+    fn shown(&self, session: &Session, _: &Request, message: &[u8]) -> Option<String> {
+        let client = Client::of(session)?;
+        let (first, rest) = message.get(Header::LEN..)?.split_first()?;
+        let text = match commands::of(*first) {
+            commands::UNKNOWN | commands::PREPARE => rest,
+            commands::EXECUTE => {
+                &client
+                    .prepared
+                    .get(statement_id(message.get(Header::LEN..)?)?)?
+                    .text[..]
+            }
+            _ => return None,
+        };
+        without_values(text, client.mode())
     }
 
     fn remarks(&self, session: &mut Session, request: &Request, message: &[u8]) -> Vec<String> {

@@ -31,7 +31,7 @@ use self::maker::KeptPrefix;
 pub(super) use self::maker::{Build, Maker, Named};
 pub use self::near::{all_near_settings, near_rules, near_settings};
 use super::{
-    LeaseTable, Samples,
+    LeaseTable, Samples, SlowRequests,
     tree::{Leaf, Node, Tree},
 };
 use crate::{
@@ -146,8 +146,9 @@ pub struct Compiler<'a> {
     spool: Option<Arc<Spool>>,
     /// The owners of the leases' tokens that clients hold.
     leases: Arc<LeaseTable>,
-    /// Where samples of requests go.
+    /// Where samples of requests go, and where slow requests do.
     samples: Arc<Samples>,
+    slow_requests: Arc<SlowRequests>,
     /// Where replies are kept, and by which rules. `None`: nowhere.
     near: Option<(Arc<Near>, Rules)>,
     /// The number of trees that were made.
@@ -186,6 +187,7 @@ impl<'a> Compiler<'a> {
             spool: None,
             leases: Arc::default(),
             samples: Arc::default(),
+            slow_requests: Arc::default(),
             near: None,
             trees: 0,
         })
@@ -199,6 +201,11 @@ impl<'a> Compiler<'a> {
     /// Puts samples of requests there, while somebody watches.
     pub fn put_samples(&mut self, samples: &Arc<Samples>) {
         self.samples = Arc::clone(samples);
+    }
+
+    /// Keeps slow requests there, if the configuration says which they are.
+    pub fn keep_slow(&mut self, slow_requests: &Arc<SlowRequests>) {
+        self.slow_requests = Arc::clone(slow_requests);
     }
 
     /// Remembers leases there, so that they outlive this configuration.
@@ -270,6 +277,7 @@ impl<'a> Compiler<'a> {
             has_fleet_pool: Maker::has_fleet_pool(&nodes),
             spool: self.spool.clone(),
             near: self.near.clone(),
+            times: self.config.slow_requests.is_some(),
             spooled,
             stateful,
             declared: declared(self.config),

@@ -10,7 +10,7 @@ use crate::{
     },
     protocol::{Access, Accounts, Door, OneSecret, ReplyStyle, Terms},
     route::{
-        handle::Tap,
+        handle::{Tap, TimedRequests},
         tree::{Entry, Greeting, Leaf, Node, Root, Wait},
     },
     tls::{Acceptor, TlsError},
@@ -68,17 +68,27 @@ impl Maker<'_, '_> {
             node,
             is_plain: self.is_plain(node),
         };
+        let usual = match config.slow_requests {
+            Some(terms) => Entry {
+                node: self.wrap(
+                    TimedRequests::new(number, terms, &self.compiler.slow_requests),
+                    node,
+                ),
+                is_plain: false,
+            },
+            None => routes,
+        };
         let tap = Tap {
             listener: number,
             samples: Arc::clone(&self.compiler.samples),
         };
         let tap = Entry {
-            node: self.wrap(tap, node),
+            node: self.wrap(tap, usual.node),
             is_plain: false,
         };
         Ok(Root {
             entry: Cell::new(routes),
-            routes,
+            usual,
             tap,
             access: listener.map_or(Access::Open, |listener| access(&listener.access)),
             tls,

@@ -44,6 +44,7 @@ mod shadow_leases;
 mod shard_split;
 mod share_anew;
 mod size_split;
+mod slow_requests;
 mod slow_warm_up;
 mod spool;
 mod staging;
@@ -72,6 +73,7 @@ pub(super) use self::{
     rendezvous_order::RendezvousOrder,
     shadow_leases::ShadowLeases,
     share_anew::ShareAnew,
+    slow_requests::TimedRequests,
     strip_prefix::StripPrefix,
     tap::Tap,
     time_left::TimeLeft,

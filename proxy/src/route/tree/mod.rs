@@ -164,9 +164,11 @@ pub(super) struct Entry {
 
 /// The entry of one listener's requests, and the members that they can reach.
 pub(super) struct Root {
-    /// Where requests enter now: `routes`, or `tap` while somebody watches.
+    /// Where requests enter now: at the routes, or by what stands before them.
     pub(super) entry: Cell<Entry>,
-    pub(super) routes: Entry,
+    /// At the routes, or by the node that times requests, if there is one.
+    pub(super) usual: Entry,
+    /// By the tap, while somebody watches.
     pub(super) tap: Entry,
     /// The protocol of its clients and of every member below it.
     pub(super) spoken: ProtocolSlot,
@@ -216,6 +218,8 @@ pub struct Tree {
     pub(super) spooled: HashMap<NodeId, Arc<str>>,
     /// Where replies are kept, and by which rules.
     pub(super) near: Option<(Arc<Near>, Rules)>,
+    /// Requests are timed, as slow ones are kept.
+    pub(super) times: bool,
     /// The commands that the configuration declares.
     pub(super) declared: DeclaredCommands,
     /// The numbers of all its members.
@@ -235,6 +239,7 @@ impl Tree {
             spool: None,
             spooled: HashMap::new(),
             near: None,
+            times: false,
             declared: DeclaredCommands::new(),
             numbers: HashSet::new(),
             version: "none".into(),
@@ -254,6 +259,11 @@ impl Tree {
     /// Does it have a pool of a fleet?
     pub fn has_fleet_pool(&self) -> bool {
         self.has_fleet_pool
+    }
+
+    /// Are requests timed, as slow ones are kept?
+    pub fn times(&self) -> bool {
+        self.times
     }
 
     /// Where failed deletes are kept. `None`: nowhere.
@@ -293,7 +303,7 @@ impl Tree {
     /// Has all requests come by a tap that shows some of them to those who watch, or none of them.
     pub fn tap(&self, on: bool) {
         for root in &self.roots {
-            root.entry.set(if on { root.tap } else { root.routes });
+            root.entry.set(if on { root.tap } else { root.usual });
         }
     }
 

@@ -13,7 +13,7 @@ use crate::{
     micros::Micros,
     protocol::{PoolRequest, Protocol, Session},
     random::Random,
-    route::{Answer, Order, StatefulPool},
+    route::{Answer, Order, StatefulPool, handle::TimedRequests},
 };
 
 /// The inputs of a decision. Time and chance come as arguments, so that a walk can be repeated.
@@ -290,6 +290,10 @@ pub trait Wrap: Send {
     /// Does it name the client that waits for an answer?
     fn names_client(&self) -> bool {
         false
+    }
+    /// What keeps the requests that it watches, if they are slow; `None`: nothing does.
+    fn times(&self) -> Option<&TimedRequests> {
+        None
     }
     /// Sees the answer to a request that it watches, and holds it for so long.
     fn reply(&self, _watched: &Watched<'_>, _answer: &Answer<'_>) -> Micros {

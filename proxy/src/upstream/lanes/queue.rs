@@ -10,6 +10,7 @@ use crate::{
     members::Member,
     micros::Micros,
     protocol::Failed,
+    route::WaitedFor,
     upstream::Closed,
 };
 
@@ -197,6 +198,9 @@ impl Engine {
         let waited = self.now - queued.since;
         self.metrics.queued(queued.member.pool.id, waited.0);
         self.note_wish(&queued.member);
+        if let LanePurpose::Answer(to, ..) = queued.wants {
+            self.note_wait(to, WaitedFor::Connection, queued.since);
+        }
     }
 
     /// Fails the requests that wait for one of these connections, none of which was sent.

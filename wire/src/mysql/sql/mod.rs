@@ -27,6 +27,7 @@ mod show;
 mod token;
 mod trigger;
 mod verb;
+mod without_values;
 
 pub use charset::Charset;
 pub use class::{Class, Statement};
@@ -34,6 +35,7 @@ use scan::Scan;
 pub use selected_id::{SelectedId, selected_ids};
 pub use set::{Assignment, assignments};
 use token::{Comments, Tokens};
+pub use without_values::without_values;
 
 /// The most bytes of a text that is looked at.
 pub const LONGEST: usize = 64 * 1024;

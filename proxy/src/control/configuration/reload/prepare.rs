@@ -27,7 +27,7 @@ use crate::{
     members::{Member, MemberId, Registry},
     near::{Near, Rules},
     protocol::Protocols,
-    route::{Compiler, LeaseTable, Samples, Tree, near_rules},
+    route::{Compiler, LeaseTable, Samples, SlowRequests, Tree, near_rules},
     spool::Spool,
 };
 
@@ -126,6 +126,8 @@ pub(in crate::control) struct Preparer {
     pub(in crate::control) leases: Arc<LeaseTable>,
     /// Where samples of requests go.
     pub(in crate::control) samples: Arc<Samples>,
+    /// Where slow requests are kept.
+    pub(in crate::control) slow_requests: Arc<SlowRequests>,
     /// Where replies are kept, and by which rules, since the first configuration that keeps any.
     pub(in crate::control) near: Option<(Arc<Near>, Rules)>,
     /// What keeps strangers from choosing keys that collide there.
@@ -212,6 +214,7 @@ impl Preparer {
         compiler.keep_deletes(spool(&mut self.spool, config)?);
         compiler.remember_leases(&self.leases);
         compiler.put_samples(&self.samples);
+        compiler.keep_slow(&self.slow_requests);
         let near = near(&mut self.near, &self.seed, config, running);
         if let Some((_, spool)) = &self.spool {
             spool.follow_near(near.as_ref().map(|(near, _)| near));
