@@ -140,3 +140,36 @@ def test_nothing_is_sampled_once_nobody_watches(proxy):
         watcher.until(lambda now: "hot_keys" not in now, "a document without samples")
         until(lambda: watcher.names.count("change") >= 3, "some seconds")
         assert "hot_keys" not in watcher.document and "edges" not in watcher.document
+
+
+def test_keys_of_the_store_in_this_process_are_told_under_its_name(embedded):
+    proxy = embedded()
+    with Watcher(proxy, "/watch?with=samples") as watcher, asking(proxy, *gets(*[b"hot"] * 9, b"other")):
+        watcher.until(lambda now: len(now.get("hot_keys", {}).get("embedded", [])) == 2, "both keys are told")
+        first, second = watcher.document["hot_keys"]["embedded"]
+        assert (first["key"], second["key"]) == ("hot", "other") and first["share"] > 0.8
+        [line] = tapped(proxy, "limit=1&route=embedded")[1]
+        assert line["pool"] == "embedded" and "member" not in line
+
+
+def test_hot_keys_are_counted_all_the_time_where_the_configuration_says_so(proxy):
+    """Whoever comes then is told those of the last seconds by the first document, and the next one as well."""
+    made = proxy.config
+
+    def taken(**keys):
+        proxy.write({**made, **keys})
+        assert proxy.reload()[0] == 200
+
+    with asking(proxy, *gets(*[b"user:1"] * 9, b"user:2")):
+        taken(hot_keys="on")
+        until(lambda: first_document(proxy).get("hot_keys", {}).get("users"), "keys are counted")
+        assert [key["key"] for key in first_document(proxy)["hot_keys"]["users"]] == ["user:1", "user:2"]
+        taken(hot_keys="watched")
+        until(lambda: "hot_keys" not in first_document(proxy), "nobody counts any more")
+
+
+def first_document(proxy):
+    """The document that one gets who comes now, and wants no samples."""
+    with Watcher(proxy, "/watch") as watcher:
+        until(lambda: watcher.document is not None, "there is a document")
+        return watcher.document

@@ -135,8 +135,9 @@ def test_more_events_than_a_watcher_may_be_behind_are_told_from_the_last_ones_on
     last = events(proxy, "?limit=1")[-1]["seq"]
     with Watcher(proxy, since=0) as watcher:
         watcher.until(lambda now: True, "the document comes all the same")
-        until(lambda: watcher.events and watcher.events[-1]["seq"] == last, "the last event is told")
-        told = [event["seq"] for event in watcher.events]
+        until(lambda: watcher.events and watcher.events[-1]["seq"] >= last, "the last event is told")
+        # On a busy machine something else may happen behind it.
+        told = [event["seq"] for event in watcher.events if event["seq"] <= last]
         assert told == list(range(told[0], last + 1)) and 50 < len(told) < last
         assert watcher.end is None
 

@@ -288,6 +288,7 @@ nodes: {from: run/nodes.sock, grace: 5s}
     let expected = Config {
         fleet: None,
         near: NearCache::default(),
+        hot_keys: HotKeys::Watched,
         slow_requests: None,
         spool: None,
         state: None,

@@ -120,7 +120,7 @@ fn parse(query: Option<&str>) -> Result<(Filter, usize), String> {
 impl Filter {
     fn takes(&self, (sample, trace): &(Sample, Trace), address: &str) -> bool {
         let listener = |wanted: &String| *wanted == sample.listener.to_string() || wanted == address;
-        let route = |wanted: &String| trace.member.as_ref().is_some_and(|(pool, _)| pool == wanted);
+        let route = |wanted: &String| trace.pool.as_ref() == Some(wanted);
         self.listener.as_ref().is_none_or(listener)
             && self.route.as_ref().is_none_or(route)
             && self
@@ -166,7 +166,7 @@ async fn tell(sampling: Sampling, filter: Filter, limit: usize, to: mpsc::Sender
 )]
 fn line(traced: &Traced, listener: String) -> String {
     let (sample, trace) = &**traced;
-    let (pool, member) = trace.member.clone().unzip();
+    let member = trace.member.as_ref().map(|(_, name)| name.clone());
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let line = Line {
         at_ms: now.as_millis() as u64,
@@ -175,7 +175,7 @@ fn line(traced: &Traced, listener: String) -> String {
         command: sample.command,
         class: request_words::class(sample.class),
         key: sample.key.escape_ascii().to_string(),
-        pool,
+        pool: trace.pool.clone(),
         member,
         outcome: request_words::outcome(sample.outcome),
         us: sample.took.0,

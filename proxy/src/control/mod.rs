@@ -234,6 +234,11 @@ impl Proxy {
         &self.slow_requests
     }
 
+    /// Are hot keys counted although nobody watches?
+    pub fn counts_hot_keys(&self) -> bool {
+        self.rooms().configuration.config().hot_keys == schema::HotKeys::On
+    }
+
     /// Which requests are kept as slow. `None`: none are.
     pub fn slow_terms(&self) -> Option<schema::SlowRequests> {
         self.rooms().configuration.config().slow_requests

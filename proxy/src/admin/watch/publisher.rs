@@ -1,4 +1,5 @@
-//! Tells all watchers the same, once a second. It works only while somebody watches.
+//! Tells all watchers the same, once a second. It works only while somebody watches, or while the configuration has
+//! hot keys counted all the time.
 #![allow(
     clippy::disallowed_types,
     reason = "watchers come, go and are told beside the requests"
@@ -49,11 +50,13 @@ struct State {
 
 impl Publisher {
     pub(in crate::admin) fn new(proxy: &Arc<Proxy>, sampling: &Sampling) -> Self {
-        Self(Arc::new(Shared {
+        let shared = Arc::new(Shared {
             proxy: Arc::clone(proxy),
             sampling: sampling.clone(),
             state: Mutex::default(),
-        }))
+        });
+        tokio::spawn(follow(Arc::clone(&shared)));
+        Self(shared)
     }
 
     /// Takes one more who watches by this answer. `since`: the number of the last event that it knows; `None`: it wants those
@@ -69,20 +72,51 @@ impl Publisher {
         let (mut watcher, body) = Watcher::new(told, samples, answer);
         watcher.tell(events);
         state.watchers.push(watcher);
-        if !mem::replace(&mut state.runs, true) {
-            tokio::spawn(tell(Arc::clone(&self.0)));
-        }
+        self.0.begin(&mut state);
         Some(body)
     }
 }
 
 impl Shared {
+    /// Tells watchers, if no task does so yet.
+    fn begin(self: &Arc<Self>, state: &mut State) {
+        if !mem::replace(&mut state.runs, true) {
+            tokio::spawn(tell(Arc::clone(self)));
+        }
+    }
+
+    /// Does somebody watch, and are samples of requests wanted?
+    fn wants(&self) -> (bool, bool) {
+        let counts = self.proxy.counts_hot_keys();
+        let state = self.state();
+        let wants_samples = counts || state.watchers.iter().any(|watcher| watcher.samples);
+        (!state.watchers.is_empty(), wants_samples)
+    }
+
+    /// What counts samples: as before, or one that begins now. `None`: none are wanted.
+    fn followed(&self, wants_samples: bool, traffic: Option<Traffic>) -> Option<Traffic> {
+        wants_samples.then(|| traffic.unwrap_or_else(|| Traffic::new(self.sampling.follow())))
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Tells the watchers until there are none.
+/// Begins to count hot keys when a configuration takes effect that says so: the event log tells of each.
+async fn follow(shared: Arc<Shared>) {
+    let mut newest = shared.proxy.events().newest();
+    loop {
+        if shared.proxy.counts_hot_keys() {
+            shared.begin(&mut shared.state());
+        }
+        if newest.changed().await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Tells the watchers until there are none, and hot keys need not be counted.
 async fn tell(shared: Arc<Shared>) {
     let mut recorder = shared.state().recorder.take().unwrap_or_default();
     let mut pace = interval(PACE);
@@ -95,12 +129,17 @@ async fn tell(shared: Arc<Shared>) {
             _ = pace.tick() => true,
             Ok(()) = newest.changed() => false,
         };
-        if is_time {
+        let (is_watched, wants_samples) = shared.wants();
+        if !is_time {
+            let events = shared.proxy.events();
+            shared.state().watchers.retain_mut(|watcher| watcher.tell(events));
+        } else if !is_watched {
+            traffic = shared.followed(wants_samples, traffic);
+            traffic.iter_mut().for_each(Traffic::count);
+        } else {
+            traffic = shared.followed(wants_samples, traffic);
             // The workers are asked for their metrics, which would block this thread.
             let proxy = Arc::clone(&shared.proxy);
-            let wants_samples = shared.state().watchers.iter().any(|watcher| watcher.samples);
-            traffic =
-                wants_samples.then(|| traffic.unwrap_or_else(|| Traffic::new(shared.sampling.follow())));
             let made = spawn_blocking(move || {
                 let mut document = recorder.document(&proxy);
                 if let Some(traffic) = &mut traffic {
@@ -124,13 +163,11 @@ async fn tell(shared: Arc<Shared>) {
                 }
                 change.as_ref().is_none_or(|change| watcher.send(change))
             });
-        } else {
-            let events = shared.proxy.events();
-            shared.state().watchers.retain_mut(|watcher| watcher.tell(events));
         }
+        let counts = shared.proxy.counts_hot_keys();
         let mut state = shared.state();
         state.watchers.retain(|watcher| !watcher.has_gone());
-        if state.watchers.is_empty() {
+        if state.watchers.is_empty() && !counts {
             state.recorder = Some(recorder);
             state.runs = false;
             return;

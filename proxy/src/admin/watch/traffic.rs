@@ -91,7 +91,7 @@ impl Traffic {
         for &node in &trace.nodes {
             *self.nodes.entry(node).or_default() += weight;
         }
-        let Some((pool, _)) = &trace.member else { return };
+        let Some(pool) = &trace.pool else { return };
         *self.pools.entry(pool.clone()).or_default() += weight;
         if !sample.key.is_empty() {
             let key = (pool.clone(), sample.key.clone());
@@ -153,6 +153,7 @@ mod tests {
         let trace = Trace {
             nodes: nodes.to_vec(),
             member: Some(("cache".into(), "a".into())),
+            pool: Some("cache".into()),
         };
         to.send(Arc::new((sample, trace))).unwrap();
     }

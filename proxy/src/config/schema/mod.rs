@@ -7,6 +7,7 @@ mod door;
 mod fleet;
 mod freshness;
 mod health;
+mod hot_keys;
 mod login;
 mod near;
 mod near_rules;
@@ -33,6 +34,7 @@ pub use self::{
     door::{Door, Reads, Writes},
     fleet::{Fleet, FleetPeers, PeerTls, Peers, Role},
     health::{Drain, HealthCheck, HealthListener, Network},
+    hot_keys::HotKeys,
     login::{Access, Login, Password, PasswordSource, PlainLogins},
     near::{NearCache, NearKept, Scripts},
     pool::{Eject, EjectBy, KeepAlive, OneWriter, Pool, Rejoin, Replicated},
@@ -97,6 +99,8 @@ pub struct Config {
     pub nodes: Option<Nodes>,
     /// The fleet that this proxy is a peer of. `None`: it keeps its promise alone.
     pub fleet: Option<Fleet>,
+    /// When keys that are asked for most are counted.
+    pub hot_keys: HotKeys,
     /// Which requests are kept as slow. `None`: none are.
     pub slow_requests: Option<SlowRequests>,
     /// Where deletes are kept that servers have not taken, of pools that have a name there. `None`: nowhere.
@@ -285,6 +289,7 @@ impl Default for Config {
             state: None,
             nodes: None,
             fleet: None,
+            hot_keys: HotKeys::Watched,
             slow_requests: None,
             spool: None,
         }

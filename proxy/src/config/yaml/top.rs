@@ -25,8 +25,8 @@ use crate::config::{
     reading::Reading,
     routes::RouteForm,
     schema::{
-        Access, Config, Consistency, Door, Drain, Embedded, Limits, Listener, NearCache, Nodes, Permissions,
-        PlainLogins, Protocol, Reads, ReplyStyle, SlowRequests, SocketOptions, Users, Writes,
+        Access, Config, Consistency, Door, Drain, Embedded, HotKeys, Limits, Listener, NearCache, Nodes,
+        Permissions, PlainLogins, Protocol, Reads, ReplyStyle, SlowRequests, SocketOptions, Users, Writes,
     },
     section::section,
 };
@@ -72,6 +72,8 @@ section! {
         /// The fleet that this proxy is a peer of. Without it this proxy keeps its promise alone: other
         /// proxies that write to the same servers do not know of it.
         fleet: Apart<Optional<FleetForm>>,
+        /// When the keys that are asked for most are counted, by samples of requests.
+        hot_keys: Apart<Word<HotKeys>> = Some(HotKeys::Watched),
         /// Slow requests, which are kept for operators; a time alone is enough. Without it none are.
         slow_requests: Apart<Optional<SlowRequestsKeys>>,
     }
@@ -185,6 +187,14 @@ impl Choice for Protocol {
         ("memcached", Self::MEMCACHED, "text and meta commands"),
         ("redis", Self::REDIS, "Redis and Valkey: RESP2 and RESP3"),
         ("mysql", Self::MYSQL, "MySQL and MariaDB"),
+    ];
+}
+
+impl Choice for HotKeys {
+    const WHAT: &'static str = "when hot keys are counted";
+    const WORDS: &'static [(&'static str, Self, &'static str)] = &[
+        ("watched", Self::Watched, "while somebody watches"),
+        ("on", Self::On, "always, so that whoever comes sees them at once"),
     ];
 }
 
@@ -482,6 +492,7 @@ pub(super) fn build(keys: TopKeys, root: &Node, cx: &mut Reading) -> Config {
         state: keys.state.flatten(),
         nodes: keys.nodes.flatten(),
         fleet: keys.fleet.flatten(),
+        hot_keys: keys.hot_keys.unwrap_or(HotKeys::Watched),
         slow_requests: keys.slow_requests.flatten().map(SlowRequests::from),
         // mcrouter's front door has it.
         spool: None,

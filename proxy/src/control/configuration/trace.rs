@@ -3,7 +3,7 @@
 use crate::{
     control::Proxy,
     members::Member,
-    route::{Example, NodeId, Sample, Tree},
+    route::{Example, Leaf, Node, NodeId, Sample, Tree},
 };
 
 /// The way of a request by the running configuration.
@@ -13,7 +13,12 @@ pub struct Trace {
     pub nodes: Vec<u32>,
     /// The first member to which it leads: its pool, and its name there. `None`: it leads to none.
     pub member: Option<(String, String)>,
+    /// The pool of that, or `embedded` where it leads to the store in this process.
+    pub pool: Option<String>,
 }
+
+/// What stands for the store in this process where others have their pool. No pool has this name.
+const EMBEDDED: &str = "embedded";
 
 /// A node of the tree, as operators see it.
 #[derive(Clone, Debug)]
@@ -45,10 +50,13 @@ impl Proxy {
         let rooms = self.rooms();
         let tree = rooms.configuration.tree();
         let member = nodes.iter().find_map(|&node| tree.member_at(NodeId(node)));
-        Trace {
-            member: member.map(|member| names(member)),
-            nodes,
-        }
+        let member = member.map(|member| names(member));
+        let is_embedded = |&node: &u32| matches!(tree.node(NodeId(node)), Node::Leaf(Leaf::Embedded));
+        let pool = match &member {
+            Some((pool, _)) => Some(pool.clone()),
+            None => nodes.iter().any(is_embedded).then(|| EMBEDDED.to_owned()),
+        };
+        Trace { nodes, member, pool }
     }
 
     /// The nodes of the running configuration's tree, and the node where each listener's requests enter.

@@ -162,7 +162,7 @@ mod tests {
                 command: 0,
                 class: Class::Read,
                 key: b"k",
-                protocol: &Memcache::DEFAULT,
+                protocol: &Memcache::PLAIN,
                 locality: Locality::NONE,
                 unix,
                 of: Of::Nobody,
