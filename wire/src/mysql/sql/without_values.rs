@@ -24,8 +24,12 @@ pub fn without_values(text: &[u8], mode: Mode) -> Option<String> {
     while out.len() < TOLD {
         tokens.blanks()?;
         let begin = tokens.at;
-        let word = match tokens.next()? {
+        let token = tokens.next()?;
+        let is_digit = text.get(begin).is_some_and(u8::is_ascii_digit);
+        let word = match token {
             Token::End => return Some(out),
+            // 0xff is a word to the lexer, and a value to servers.
+            Token::Word(..) if is_digit => VALUE.into(),
             // The name of a variable may be a text in quotes.
             Token::Text | Token::Number => VALUE.into(),
             Token::UserVariable => "@?".into(),
@@ -96,7 +100,8 @@ mod tests {
                 "SET PASSWORD FOR ?@? = ?",
             ),
             ("SELECT @'secret', @@sql_mode", "SELECT @?, @@sql_mode"),
-            ("SELECT x'ff', _utf8'a', 0xff", "SELECT x?, _utf8?, ?"),
+            ("SELECT x'ff', _utf8'a', 0xff", "SELECT x?, _utf8?, …"),
+            ("SELECT 0xff, a", "SELECT ?, a"),
             ("SELECT \"a\\\"b\"", "SELECT ?"),
             ("/*!50000 SELECT 'secret' */", ""),
             ("", ""),
