@@ -54,7 +54,8 @@ func (s *scene) snapshot() nodes.Snapshot {
 				at.ID = id
 			}
 			if cpus, placed := ours.CPUs(c.ID); placed {
-				at.Nodes = s.machine.NodesOf(cpus).IDs()
+				at.Nodes, at.CPUs = s.machine.NodesOf(cpus).IDs(), cpus.String()
+				at.Own = ours.Own(c.ID).Intersect(cpus).String()
 			}
 			pod.Containers = append(pod.Containers, at)
 		}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"proxima.io/agent/internal/annotation"
+	"proxima.io/agent/internal/cpuset"
 	"proxima.io/agent/internal/others"
 	"proxima.io/agent/internal/policy"
 	"proxima.io/agent/internal/pool"
@@ -99,15 +100,16 @@ func (e *Engine) Status() Status {
 	return s
 }
 
-// nodes returns the NUMA nodes on which a container is: those of the CPUs that the runtime has set, all where
-// it has set none.
-func (e *Engine) nodes(id string) []int {
-	cpus := e.machine.Online
+// cpus returns the CPUs that a container may use: those that the runtime has set, all where it has set none.
+func (e *Engine) cpus(id string) cpuset.Set {
 	if r := e.records[id]; r != nil && !r.told.CPUs.Empty() {
-		cpus = r.told.CPUs
+		return r.told.CPUs
 	}
-	return e.machine.NodesOf(cpus).IDs()
+	return e.machine.Online
 }
+
+// nodes returns the NUMA nodes on which a container is: those of its CPUs.
+func (e *Engine) nodes(id string) []int { return e.machine.NodesOf(e.cpus(id)).IDs() }
 
 func (e *Engine) poolStatus(p *pool.Pool, room policy.Room) PoolStatus {
 	status := PoolStatus{Name: p.Name, Level: p.Level.String(), CPUs: p.CPUs.String(), ForPods: p.CPUs.Minus(e.policy.Reserved).Len(), Memory: p.Memory.String(),

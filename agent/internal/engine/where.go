@@ -57,7 +57,8 @@ func (e *Engine) Where() (*topology.Topology, []nodes.Pod) {
 			}
 			byID[c.PodID] = pod
 		}
-		pod.Containers = append(pod.Containers, nodes.Container{ID: c.ID, Name: c.Name, Nodes: e.nodes(c.ID)})
+		pod.Containers = append(pod.Containers, nodes.Container{ID: c.ID, Name: c.Name, Nodes: e.nodes(c.ID),
+			CPUs: e.cpus(c.ID).String(), Own: c.Placement.Alone().Intersect(e.cpus(c.ID)).String()})
 	}
 	pods := make([]nodes.Pod, 0, len(byID))
 	for _, pod := range byID {

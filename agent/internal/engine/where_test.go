@@ -21,6 +21,32 @@ func where(e *Engine) string {
 	return strings.Join(all, "; ")
 }
 
+func TestContainersAreToldWithTheirCPUsAndThoseThatAreTheirsAlone(t *testing.T) {
+	e, _ := start(t, "sockets=2,nodes=1,cores=4", Settings{})
+	roams := arrival("roams", "BestEffort", 0)
+	roams.Annotations = map[string]string{"proxima.io/cpus": "unpinned"}
+	e.Create(arrival("own", policy.Guaranteed, 2000))
+	e.Create(arrival("shares", "Burstable", 500))
+	e.Create(roams)
+	_, pods := e.Where()
+	told := map[string][2]string{}
+	for _, p := range pods {
+		told[p.Name] = [2]string{p.Containers[0].CPUs, p.Containers[0].Own}
+	}
+	for _, seat := range e.Status().Seats {
+		cpus, own := seat.Pin.CPUs, seat.Place.Exclusive
+		if seat.ID == "roams" {
+			cpus = e.machine.Online
+		}
+		if want := [2]string{cpus.String(), own.String()}; told[seat.ID] != want {
+			t.Errorf("%s: %q, want %q", seat.ID, told[seat.ID], want)
+		}
+	}
+	if told["own"][1] == "" || told["shares"][1] != "" || told["roams"][1] != "" {
+		t.Errorf("who has CPUs alone: %q", told)
+	}
+}
+
 func TestPodsAreToldWithTheirAddressesAndNodes(t *testing.T) {
 	e, _ := start(t, "sockets=2,nodes=2,cores=4", Settings{})
 	changed := func(what string, step func()) {

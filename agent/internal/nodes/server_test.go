@@ -412,6 +412,59 @@ func TestSnapshotThatIsTooLongIsNotTold(t *testing.T) {
 	}
 }
 
+// The CPUs of containers are for people: distances are told without them where there is no room for both.
+func TestSnapshotThatIsTooLongIsToldWithoutTheCPUsOfContainers(t *testing.T) {
+	all := strings.Repeat("0,", longest/2)
+	s := Snapshot{Version: Version, Nodes: []Node{}, Pods: []Pod{pod("a", 0), pod("b", 1)}}
+	s.Pods[1].Containers[0].CPUs, s.Pods[1].Containers[0].Own = all, "0"
+	line, err := s.line()
+	if err != nil || strings.Contains(string(line), "cpus") || strings.Contains(string(line), "own") || !strings.Contains(string(line), `"nodes":[1]`) {
+		t.Errorf("%.200s, %v", line, err)
+	}
+	if s.Pods[1].Containers[0].CPUs != all {
+		t.Error("what was given is changed")
+	}
+}
+
+func TestCachesAndCoresAreThoseOfTheNode(t *testing.T) {
+	for _, c := range []struct{ shape, caches, cores string }{
+		{"sockets=2,cores=4,caches=2", "[0-1 2-3][4-5 6-7]", "[][]"},
+		{"sockets=2,cores=2,threads=2", "[0-1,4-5][2-3,6-7]", "[0,4 1,5][2,6 3,7]"},
+	} {
+		shape, err := topology.ParseShape(c.shape)
+		if err != nil {
+			t.Fatal(err)
+		}
+		machine, err := topology.Read(shape.Recording())
+		if err != nil {
+			t.Fatal(err)
+		}
+		caches, cores := "", ""
+		for _, n := range Of("", machine, nil).Nodes {
+			caches, cores = caches+fmt.Sprint(n.Caches), cores+fmt.Sprint(n.Cores)
+		}
+		if caches != c.caches || cores != c.cores {
+			t.Errorf("%s: caches %s, cores %s", c.shape, caches, cores)
+		}
+	}
+	// Nodes of one cache: each is told its own part.
+	shape, err := topology.ParseShape("nodes=2,cores=2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	recording := shape.Recording()
+	for cpu := range 4 {
+		recording[fmt.Sprintf("sys/devices/system/cpu/cpu%d/cache/index3/shared_cpu_list", cpu)] = "0-3"
+	}
+	machine, err := topology.Read(recording)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if told := Of("", machine, nil).Nodes; fmt.Sprint(told[0].Caches, told[1].Caches) != "[0-1] [2-3]" {
+		t.Errorf("%+v", told)
+	}
+}
+
 // A node without CPUs has no socket. Where the firmware tells no distances, none are told.
 func TestNodesWithoutCPUsOrDistancesAreTold(t *testing.T) {
 	shape, err := topology.ParseShape("cores=2,memory-only=1")
@@ -425,7 +478,7 @@ func TestNodesWithoutCPUsOrDistancesAreTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	line, err := Of("", machine, nil).line()
-	want := `{"version":1,"nodes":[{"id":0,"sockets":[0],"cpus":"0-1","distances":{}},` +
+	want := `{"version":1,"nodes":[{"id":0,"sockets":[0],"cpus":"0-1","caches":["0-1"],"distances":{}},` +
 		`{"id":1,"sockets":[],"cpus":"","distances":{"0":17,"1":10}}],"pods":[]}` + "\n"
 	if err != nil || string(line) != want {
 		t.Errorf("%s, %v", line, err)

@@ -20,6 +20,7 @@ import (
 	"slices"
 	"strconv"
 
+	"proxima.io/agent/internal/cpuset"
 	"proxima.io/agent/internal/topology"
 )
 
@@ -44,6 +45,11 @@ type Node struct {
 	// where it has no CPUs.
 	Sockets []int  `json:"sockets"`
 	CPUs    string `json:"cpus"` // online ones
+	// Caches are those of its CPUs that are behind one level-3 cache, for each cache; none where the kernel does
+	// not say.
+	Caches []string `json:"caches,omitempty"`
+	// Cores are those of its CPUs that are threads of one core, for each core of several threads.
+	Cores []string `json:"cores,omitempty"`
 	// Distances by node, as the firmware says: 10 is the node itself.
 	Distances map[string]int `json:"distances"`
 }
@@ -64,6 +70,10 @@ type Container struct {
 	Name string `json:"name"`
 	// Nodes are the NUMA nodes of the CPUs that it may use; all of them where it is not pinned.
 	Nodes []int `json:"nodes"`
+	// CPUs are those that it may use; all of them where it is not pinned.
+	CPUs string `json:"cpus,omitempty"`
+	// Own are those of them that no other container is given.
+	Own string `json:"own,omitempty"`
 }
 
 // refusal is the line for a process that may not read.
@@ -85,7 +95,9 @@ func Of(host string, machine *topology.Topology, pods []Pod) Snapshot {
 				sockets[cpu.Socket] = true
 			}
 		}
-		node := Node{ID: n.ID, Sockets: slices.Sorted(maps.Keys(sockets)), CPUs: n.CPUs.String(), Distances: map[string]int{}}
+		node := Node{ID: n.ID, Sockets: slices.Sorted(maps.Keys(sockets)), CPUs: n.CPUs.String(), Distances: map[string]int{},
+			Caches: groups(machine, n.CPUs, 1, func(cpu topology.CPU) cpuset.Set { return cpu.L3 }),
+			Cores:  groups(machine, n.CPUs, 2, func(cpu topology.CPU) cpuset.Set { return cpu.Siblings })}
 		if node.Sockets == nil {
 			node.Sockets = []int{}
 		}
@@ -97,9 +109,44 @@ func Of(host string, machine *topology.Topology, pods []Pod) Snapshot {
 	return s
 }
 
-// line is the snapshot as it is sent.
+// groups are the CPUs that share something with one another, as far as they are among these and at least so
+// many.
+func groups(machine *topology.Topology, among cpuset.Set, least int, shared func(topology.CPU) cpuset.Set) []string {
+	var lists []string
+	seen := cpuset.Set{}
+	for _, id := range among.IDs() {
+		cpu, ok := machine.CPU(id)
+		if !ok || seen.Has(id) {
+			continue
+		}
+		group := shared(cpu).Intersect(among)
+		seen = seen.Union(group)
+		if group.Len() >= least {
+			lists = append(lists, group.String())
+		}
+	}
+	return lists
+}
+
+// withoutCPUs is the same without the CPUs of containers, which only people want to know.
+func (s Snapshot) withoutCPUs() Snapshot {
+	s.Pods = slices.Clone(s.Pods)
+	for i := range s.Pods {
+		containers := slices.Clone(s.Pods[i].Containers)
+		for j := range containers {
+			containers[j].CPUs, containers[j].Own = "", ""
+		}
+		s.Pods[i].Containers = containers
+	}
+	return s
+}
+
+// line is the snapshot as it is sent. One that is too long is sent without what routes do not need.
 func (s Snapshot) line() ([]byte, error) {
 	text, err := json.Marshal(s)
+	if err == nil && len(text) >= longest {
+		text, err = json.Marshal(s.withoutCPUs())
+	}
 	if err == nil && len(text) >= longest {
 		err = fmt.Errorf("%d bytes are more than followers read (%d)", len(text), longest)
 	}

@@ -29,6 +29,14 @@ type Placement struct {
 	Short string `json:"short,omitempty"`
 }
 
+// Alone are the CPUs that it was given to itself, by the agent or by somebody else.
+func (p *Placement) Alone() cpuset.Set {
+	if p.Own {
+		return p.Exclusive.Union(p.Foreign)
+	}
+	return p.Exclusive
+}
+
 // own are the CPUs that nobody else has.
 func (p *Placement) own() cpuset.Set { return p.Exclusive.Union(p.Idle) }
 

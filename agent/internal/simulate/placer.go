@@ -51,6 +51,14 @@ func (o *Ours) CPUs(id string) (cpuset.Set, bool) {
 	return pin.CPUs, ok
 }
 
+// Own returns the CPUs that nobody else is given.
+func (o *Ours) Own(id string) cpuset.Set {
+	if placed, ok := o.State.Placed[id]; ok {
+		return placed.Alone()
+	}
+	return cpuset.Set{}
+}
+
 // Unpinned lets everybody roam.
 type Unpinned struct {
 	Machine *topology.Topology
