@@ -56,6 +56,19 @@ def test_a_watcher_sees_requests_and_their_latency(proxy):
         assert now["process"]["rss_bytes"] > 0 and now["process"]["descriptors"]["open"] > 0
 
 
+def test_memory_and_descriptors_have_lines_that_the_next_watcher_gets(proxy):
+    lines = ("rss_bytes", "descriptors")
+    with Watcher(proxy) as first:
+        first.until(lambda now: now["history"]["rss_bytes"], "the first point")
+        begun = {line: first.document["history"][line][0] for line in lines}
+        assert begun["rss_bytes"] > 1 << 20 and begun["descriptors"] > 3, begun
+    with Watcher(proxy) as second:
+        second.until(lambda now: "history" in now, "the first document")
+        history = second.document["history"]
+        assert {line: history[line][0] for line in lines} == begun
+        assert {len(history[line]) for line in lines} == {len(history["requests"])}
+
+
 def test_the_differences_make_the_document_that_a_new_watcher_gets(proxy, servers):
     with Watcher(proxy) as first:
         first.until(lambda now: True, "the first document")

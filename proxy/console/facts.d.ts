@@ -223,6 +223,8 @@ export interface History {
   p99_us: (number | null)[];
   errors: (number | null)[];
   clients: (number | null)[];
+  rss_bytes: (number | null)[];
+  descriptors: (number | null)[];
 }
 
 export interface HotKey {

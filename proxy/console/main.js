@@ -3,7 +3,6 @@
 import { parse } from "./address.js";
 import { draw } from "./element.js";
 import { header, menu, news } from "./frame.js";
-import { record } from "./history.js";
 import { store } from "./store.js";
 import { follow } from "./stream.js";
 import { VIEWS } from "./views.js";
@@ -16,7 +15,6 @@ let isDue = false;
 
 function drawPage() {
   isDue = false;
-  if (store.facts) record(store.facts);
   const address = parse(location.hash);
   const views = VIEWS.filter((view) => store.facts && view.isThere(store.facts));
   const view = views.find(({ name }) => name === address.view) ?? views[0];

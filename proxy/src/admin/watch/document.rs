@@ -73,6 +73,10 @@ impl Recorder {
         let totals = totals(proxy, &metrics, usage.as_ref());
         self.minute.add(Counts::of(&metrics, totals, now.0));
         let rates = self.rates();
+        let point = Point {
+            p99_us: self.worst_p99(),
+            ..point(&rates, &metrics, usage.as_ref())
+        };
         let mut document = json!({
             "version": VERSION,
             "process": self.process(proxy, usage, now.1),
@@ -101,7 +105,6 @@ impl Recorder {
                 },
             })),
         });
-        let point = point(&rates, &metrics, self.worst_p99());
         self.history.add(unix_ms(now.1), point);
         document["history"] = json!(self.history.lines());
         without_nulls(&mut document);
@@ -341,15 +344,18 @@ fn totals(proxy: &Proxy, metrics: &Metrics, usage: Option<&Usage>) -> Totals {
     totals
 }
 
-fn point(rates: &BTreeMap<&'static str, f64>, metrics: &Metrics, p99_us: Option<f64>) -> Point {
+/// A point of all lines but that of the latency.
+fn point(rates: &BTreeMap<&'static str, f64>, metrics: &Metrics, usage: Option<&Usage>) -> Point {
     let rate = |name| rates.get(name).copied().unwrap_or(0.0);
     let (hits, all) = (rate("hits"), rate("hits") + rate("misses"));
     Point {
         requests: rate("requests"),
         hit_ratio: (all > 0.0).then(|| hits / all),
-        p99_us,
+        p99_us: None,
         errors: rate("errors"),
         clients: metrics.open_clients as f64,
+        rss_bytes: usage.map(|usage| usage.resident_bytes),
+        descriptors: usage.and_then(|usage| usage.descriptors),
     }
 }
 

@@ -19,6 +19,8 @@ pub(super) struct Point {
     pub(super) p99_us: Option<f64>,
     pub(super) errors: f64,
     pub(super) clients: f64,
+    pub(super) rss_bytes: Option<u64>,
+    pub(super) descriptors: Option<usize>,
 }
 
 /// The points of the last ten minutes, the newest last. `None`: nobody watched then.
@@ -38,6 +40,8 @@ pub(super) struct Lines {
     p99_us: Vec<Option<f64>>,
     errors: Vec<Option<f64>>,
     clients: Vec<Option<f64>>,
+    rss_bytes: Vec<Option<u64>>,
+    descriptors: Vec<Option<usize>>,
 }
 
 impl History {
@@ -66,19 +70,22 @@ impl History {
         }
     }
 
+    fn line<T>(&self, of: fn(&Point) -> Option<T>) -> Vec<Option<T>> {
+        let points = self.points.iter();
+        points.map(|point| point.as_ref().and_then(of)).collect()
+    }
+
     pub(super) fn lines(&self) -> Lines {
-        let line = |of: fn(&Point) -> Option<f64>| {
-            let points = self.points.iter();
-            points.map(|point| point.as_ref().and_then(of)).collect()
-        };
         Lines {
             every_ms: EVERY.as_millis() as u64,
             until_ms: self.until_ms,
-            requests: line(|point| Some(rounded(point.requests))),
-            hit_ratio: line(|point| point.hit_ratio.map(|ratio| (ratio * 1000.0).round() / 1000.0)),
-            p99_us: line(|point| point.p99_us),
-            errors: line(|point| Some(rounded(point.errors))),
-            clients: line(|point| Some(point.clients)),
+            requests: self.line(|point| Some(rounded(point.requests))),
+            hit_ratio: self.line(|point| point.hit_ratio.map(|ratio| (ratio * 1000.0).round() / 1000.0)),
+            p99_us: self.line(|point| point.p99_us),
+            errors: self.line(|point| Some(rounded(point.errors))),
+            clients: self.line(|point| Some(point.clients)),
+            rss_bytes: self.line(|point| point.rss_bytes),
+            descriptors: self.line(|point| point.descriptors),
         }
     }
 }
