@@ -180,6 +180,10 @@ def test_sessions_of_mysql_are_shown_with_what_keeps_their_connection(proxima, t
     proxy = proxima(made(tmp_path, *mysql_pair))
     browser.open(proxy.admin, "mysql")
     browser.shows("Pool writer", "Pool readers", "No client is connected.")
+    columns = browser.do("evaluate", code="[...document.querySelectorAll('main th')].map((t) => t.innerText)")
+    at = columns.index("Position")
+    [row] = browser.rows("Servers of readers")
+    assert row[at : at + 2] == ["not asked", "not asked"], "a pool without roles is not asked for it"
     with connect(proxy.address) as client, client.cursor() as cursor:
         cursor.execute("BEGIN")
         cursor.execute("SELECT 1 FROM dual FOR UPDATE")
@@ -246,6 +250,8 @@ def test_the_writer_of_a_galera_cluster_moves_by_the_page(galera, before, browse
     door = before(galera)
     browser.open(door.proxy.admin, "mysql")
     writer, to = door.writer(), None
+    rows = browser.rows("Servers of db")
+    assert all(cell.replace(",", "").isdigit() for row in rows for cell in row[6:8]), rows
     text = browser.shows("takes the writes.", "Make it the writer")
     assert text.count("Make it the writer") == 2
     rows = browser.rows("Servers of db")

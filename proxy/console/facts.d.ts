@@ -188,8 +188,8 @@ export interface MysqlMember {
   idle: number;
   queued: number;
   waiting: number;
-  position?: string | number | null;
-  lag_seconds?: number | null;
+  position?: number;
+  unapplied?: number;
 }
 
 export interface MysqlPool {

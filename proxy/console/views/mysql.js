@@ -43,7 +43,7 @@ function drawPool({ name, writer, has_roles: hasRoles, members }) {
     h("p", null, words),
     table(
       `Servers of ${foreign(name, 60)}`,
-      [...COLUMNS, ...positions(members), ...moves(name, hasRoles)],
+      [...COLUMNS, ...positions(hasRoles), ...moves(name, hasRoles)],
       members,
       (member) => member.name,
     ),
@@ -78,13 +78,24 @@ const COLUMNS = [
 /** @param {MysqlMember} member */
 const since = ({ role_since: seconds }) => (typeof seconds === "number" ? `for ${duration(seconds)}` : "");
 
-/** Where each reader stands, as far as it is known. @param {MysqlMember[]} members
+/** How far each server is, as it last told. @param {boolean} hasRoles
  * @returns {import("../table.js").Column<MysqlMember>[]} */
-function positions(members) {
-  if (!members.some(({ position, lag_seconds: lag }) => position != null || lag != null)) return [];
+function positions(hasRoles) {
+  // Only servers of a Galera cluster are asked for their status.
+  const unknown = hasRoles ? "not told" : "not asked";
   return [
-    { name: "position", title: "Position", cell: (member) => foreign(String(member.position ?? "–"), 60) },
-    { name: "lag", title: "Lag", isFigure: true, cell: (member) => duration(member.lag_seconds) },
+    {
+      name: "position",
+      title: "Position",
+      isFigure: true,
+      cell: ({ position }) => (position === undefined ? unknown : whole(position)),
+    },
+    {
+      name: "lag",
+      title: "Lag in writes",
+      isFigure: true,
+      cell: ({ unapplied }) => (unapplied === undefined ? unknown : whole(unapplied)),
+    },
   ];
 }
 

@@ -74,6 +74,12 @@ pub struct MysqlMember {
     /// Its role; missing if members have none.
     #[serde(flatten)]
     pub role: Option<RoleRow>,
+    /// The number of the last write that it has, as it last told; missing if that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub position: Option<u64>,
+    /// Writes that it had been sent and did not show yet; missing if that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unapplied: Option<u64>,
     /// It may be asked.
     pub is_up: bool,
     /// Why it is ejected; missing if it is not.
@@ -143,10 +149,13 @@ fn pools(
     let row = |found: &MemberView, bound: &mut BTreeMap<MemberId, Vec<BoundSessions>>| {
         let member = &found.member;
         let counted = metrics.members.get(member.id.0 as usize);
+        let progress = found.role.as_ref().and_then(|status| status.progress);
         MysqlMember {
             name: member.name.clone(),
             address: member.address.clone(),
             role: found.role.as_ref().map(|status| RoleRow::of(status, now)),
+            position: progress.map(|progress| progress.position),
+            unapplied: progress.map(|progress| progress.unapplied),
             is_up: member.is_up(),
             why: found.ejection.as_ref().map(|ejection| ejection.why.clone()),
             drains: member.drains(),

@@ -86,7 +86,7 @@ pub use self::{
     repair::{Incarnation, Introduction, Question, Repair, Unfit},
     reply_style::ReplyStyle,
     requests::{Change, Expiry, Requests},
-    role::{Role, RoleStatus},
+    role::{Progress, Role, RoleStatus},
     server::ServerSide,
     server_login::ServerLogin,
     session::{Reach, Retention, Session},

@@ -27,6 +27,15 @@ impl Role {
     }
 }
 
+/// How far a member is with the writes of all, when it last told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// The number of the last write that it has.
+    pub position: u64,
+    /// Writes that it has been sent and does not show yet.
+    pub unapplied: u64,
+}
+
 /// The role of a member, as operators see it.
 #[derive(Clone, Debug)]
 pub struct RoleStatus {
@@ -39,6 +48,8 @@ pub struct RoleStatus {
     pub proved: Option<Instant>,
     /// Its version, as it says itself; empty if that is not known.
     pub version: String,
+    /// How far it is; `None`: that is not known.
+    pub progress: Option<Progress>,
     /// The reasons why it does not serve, each in a word and in a sentence. The words are few, and the same
     /// in every process.
     pub why_out: Vec<(&'static str, String)>,

@@ -126,6 +126,8 @@ mod tests {
                 role_since: None,
                 role_why: (role == "out").then(|| "it gives a copy to another server".to_owned()),
             }),
+            position: None,
+            unapplied: None,
             is_up: true,
             why: None,
             drains: false,

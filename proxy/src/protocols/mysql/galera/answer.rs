@@ -1,7 +1,7 @@
 //! A server's status, as it reports it.
 
 use super::{super::pairs::each_pair, reason::Reason};
-use crate::protocol::OtherProxies;
+use crate::protocol::{OtherProxies, Progress};
 
 /// The answer to a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,6 +31,8 @@ pub(super) struct Status {
     pub(super) is_read_only: bool,
     /// It brings another server up to date.
     pub(super) is_donor: bool,
+    /// How far it is; `None`: it does not tell.
+    pub(super) progress: Option<Progress>,
     /// The reasons why it serves nobody; empty if it serves.
     pub(super) why_not: Vec<Reason>,
 }
@@ -41,6 +43,7 @@ impl Answer {
         let mut status = Status::default();
         let (mut is_ready, mut is_primary, mut state) = (false, false, String::new());
         let mut why_not = Vec::new();
+        let (mut position, mut unapplied) = (None, None);
         each_pair(reply, |name, value| {
             let text = String::from_utf8_lossy(value).into_owned();
             match name {
@@ -52,6 +55,11 @@ impl Answer {
                 b"wsrep_cluster_state_uuid" if value.iter().any(|byte| !b"0-".contains(byte)) => {
                     status.cluster = text;
                 }
+                b"wsrep_last_committed" => {
+                    // Before it has any it says -1, which some print without its sign.
+                    position = text.parse().ok().filter(|&position| position < u64::MAX);
+                }
+                b"wsrep_local_recv_queue" => unapplied = text.parse().ok(),
                 b"version" => status.version = text,
                 b"read_only" => status.is_read_only = text != "OFF",
                 b"wsrep_reject_queries" if text != "NONE" => why_not.push(Reason::RejectsQueries),
@@ -75,6 +83,8 @@ impl Answer {
             why_not.push(Reason::NotReady);
         }
         status.why_not = why_not;
+        let progress = |(position, unapplied)| Progress { position, unapplied };
+        status.progress = position.zip(unapplied).map(progress);
         Self::Status(status)
     }
 }
@@ -99,6 +109,21 @@ mod tests {
         }
         append_packet(99, &mut out, |out| out.extend_from_slice(b"\xfe\0\0\x02\0\0\0"));
         out
+    }
+
+    #[test]
+    fn a_server_that_does_not_tell_both_numbers_has_no_known_position() {
+        let told = [("wsrep_last_committed", "20481"), ("wsrep_local_recv_queue", "7")];
+        let progress = |pairs: &[(&str, &str)]| match Answer::read(&reply(pairs)) {
+            Answer::Status(status) => status.progress.map(|all| (all.position, all.unapplied)),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(progress(&told), Some((20481, 7)));
+        assert_eq!(progress(&told[..1]), None);
+        // It has belonged to no cluster yet.
+        for none in ["-1", "18446744073709551615"] {
+            assert_eq!(progress(&[("wsrep_last_committed", none), told[1]]), None);
+        }
     }
 
     const WELL: [(&str, &str); 7] = [

@@ -60,7 +60,8 @@ const OTHERS: u64 = u64::MAX - 2;
 /// The statement that asks servers for their status. A variable that a server does not know is left out.
 const ASK_STATUS: &[u8] =
     b"SHOW GLOBAL STATUS WHERE Variable_name IN ('wsrep_ready', 'wsrep_cluster_status', \
-                            'wsrep_local_state', 'wsrep_cluster_state_uuid'); \
+                            'wsrep_local_state', 'wsrep_cluster_state_uuid', 'wsrep_last_committed', \
+                            'wsrep_local_recv_queue'); \
                             SHOW GLOBAL VARIABLES WHERE Variable_name IN ('wsrep_node_name', 'read_only', \
                             'wsrep_reject_queries', 'wsrep_desync', 'pxc_maint_mode', 'version')";
 /// The statement with which servers wait for the writes that others have acknowledged.

@@ -338,6 +338,7 @@ impl Nodes {
             since,
             proved: node.and_then(|node| node.proved.filter(|_| node.proofs > 0)),
             version: node.map_or_else(String::new, |node| node.status.version.clone()),
+            progress: node.and_then(Node::progress),
             why_out: reasons.iter().map(shown).collect(),
         }
     }

@@ -6,7 +6,7 @@ use super::super::{
     answer::{Answer, Status},
     reason::Reason,
 };
-use crate::protocol::{Mark, MemberNote, OneWriter, OtherProxies, Role};
+use crate::protocol::{Mark, MemberNote, OneWriter, OtherProxies, Progress, Role};
 
 /// Time for what is under way at a writer that brings another server up to date, is in maintenance, or
 /// drains. The first may keep what is committed there until it is done.
@@ -97,6 +97,12 @@ impl Node {
             true => vec![Reason::Unproven],
             false => self.why_not.clone(),
         }
+    }
+
+    /// How far it was when it last told its status; `None`: its last question has failed, or it does not tell.
+    pub(super) fn progress(&self) -> Option<Progress> {
+        let has_failed = self.why_not.iter().any(|why| matches!(why, Reason::Failed(_)));
+        self.status.progress.filter(|_| !has_failed)
     }
 
     /// What is known of other proxies by what it has told.
