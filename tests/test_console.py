@@ -176,6 +176,29 @@ def test_fleet_has_its_peers_and_links(fleet, browser):
     browser.picture("fleet")
 
 
+def test_every_peer_shows_the_round_trips_of_all(fleet, browser):
+    nodes = fleet().nodes
+    follower = next(node for node in nodes if not node.status()["is_leader"])
+    browser.open(follower.proxy.admin, "fleet")
+    code = """[...document.querySelectorAll(".matrix tbody tr")]
+        .map((row) => [...row.cells].map((cell) => cell.innerText))"""
+
+    def links():
+        """Each peer's cells, once all have told one another."""
+        rows = [cells for _, *cells in browser.do("evaluate", code=code)]
+        is_told = all(cell.endswith(" ms") or cell == "·" for cells in rows for cell in cells)
+        return rows if len(rows) == len(nodes) and is_told else None
+
+    rows = until(links, "all round trips are known")
+    assert [cells.index("·") for cells in rows] == [0, 1, 2], "nobody asks itself"
+    told = {peer["name"]: peer["round_trips_ms"] for peer in follower.status()["peers"]}
+    names = {node.name for node in nodes}
+    assert all(to.keys() == names - {name} for name, to in told.items()), told
+    assert all(0 < took < 10_000 for to in told.values() for took in to.values()), told
+    check(browser, follower.proxy.admin)
+    browser.picture("fleet-links")
+
+
 def test_sessions_of_mysql_are_shown_with_what_keeps_their_connection(proxima, tmp_path, mysql_pair, browser):
     proxy = proxima(made(tmp_path, *mysql_pair))
     browser.open(proxy.admin, "mysql")

@@ -75,6 +75,8 @@ export interface Peer {
   decides: boolean;
   copies: string[];
   round_trip_ms?: number | null;
+  /** Missing: an older program. */
+  round_trips_ms?: Record<string, number>;
   unreachable?: string | null;
   complains_of: string[];
   heard_seconds_ago?: number | null;

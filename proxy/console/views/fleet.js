@@ -127,7 +127,8 @@ function columns({ name }) {
   ];
 }
 
-/** Who complains of whom, as the leader knows it, and the links of this proxy. @param {Fleet} found */
+/** The links: round trips as each peer tells them, and who complains of whom, as the leader knows it.
+ * @param {Fleet} found */
 function links({ name, peers, is_leader: isLeader }) {
   const names = peers.map((peer) => peer.name);
   const cell = (/** @type {Peer} */ from, /** @type {Peer} */ to) => {
@@ -135,9 +136,9 @@ function links({ name, peers, is_leader: isLeader }) {
     const isOwn = from.name === name;
     const isBroken = from.complains_of.includes(to.name) || (isOwn && to.unreachable);
     if (isBroken) return h("td", null, h("span", { class: "state" }, mark("bad"), "broken"));
-    if (isOwn && typeof to.round_trip_ms === "number")
-      return h("td", { class: "figure" }, `${rough(to.round_trip_ms)} ms`);
-    return h("td", { class: "figure" }, isOwn || isLeader ? "works" : "?");
+    const took = from.round_trips_ms?.[to.name];
+    if (typeof took === "number") return h("td", { class: "figure" }, `${rough(took)} ms`);
+    return h("td", { class: "figure" }, isLeader ? "works" : "?");
   };
   return h(
     "section",
@@ -173,8 +174,12 @@ function links({ name, peers, is_leader: isLeader }) {
         ),
       ),
     ),
-    !isLeader &&
-      h("p", { class: "note" }, "This proxy knows its own links; the leader's page has those of all."),
+    h(
+      "p",
+      { class: "note" },
+      "Time from a question to its answer, as each peer told last. ?: it has not told, as in a fleet of more " +
+        `than 64. ${isLeader ? "" : "Who complains of whom is on the leader's page."}`,
+    ),
   );
 }
 

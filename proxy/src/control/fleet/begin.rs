@@ -56,6 +56,7 @@ impl Fleet {
             witness: self.config.role == Role::Witness,
             time: unix_micros(),
             settings: self.settings.clone(),
+            round_trips: self.book.round_trips(),
         }
     }
 

@@ -1,7 +1,7 @@
 //! The proxies by address, as probes have found them.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     net::SocketAddr,
     sync::{Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
@@ -9,7 +9,7 @@ use std::{
 
 use super::{
     alert::{clock_difference, unix_micros},
-    message::Introduction,
+    message::{Introduction, MATRIX},
 };
 
 /// What is known of an address.
@@ -32,6 +32,12 @@ impl Entry {
     pub(super) fn is_fresh(&self) -> bool {
         self.failure.is_none() && self.answered.is_some_and(|at| at.elapsed() < FRESH)
     }
+
+    /// The times that it has told, in µs by the names of others.
+    pub(super) fn round_trips(&self) -> BTreeMap<String, u64> {
+        let who = self.who.as_ref().filter(|_| self.is_fresh());
+        who.map(|who| who.round_trips.clone()).unwrap_or_default()
+    }
 }
 
 /// The proxies by address.
@@ -51,7 +57,10 @@ impl Book {
     }
 
     /// An address has answered a probe.
-    pub(super) fn answered(&self, address: SocketAddr, who: Introduction, round_trip: Duration) {
+    pub(super) fn answered(&self, address: SocketAddr, mut who: Introduction, round_trip: Duration) {
+        if who.round_trips.len() > MATRIX {
+            who.round_trips.clear();
+        }
         let clock = (who.time != 0).then(|| clock_difference(who.time, unix_micros()));
         let entry = Entry {
             clock: clock.flatten(),
@@ -105,6 +114,16 @@ impl Book {
         let all = entries.iter();
         all.filter_map(|(address, entry)| of(*address, entry, entry.who.as_ref()?))
             .collect()
+    }
+
+    /// The times in µs from questions to answers of those that have answered a moment ago, by name; empty: there
+    /// are very many.
+    pub(super) fn round_trips(&self) -> BTreeMap<String, u64> {
+        let all: BTreeMap<String, u64> = self.pick(|_, entry, who| {
+            let micros = || entry.round_trip.as_micros() as u64;
+            entry.is_fresh().then(|| (who.name.clone(), micros()))
+        });
+        if all.len() > MATRIX { BTreeMap::new() } else { all }
     }
 
     /// The peer that last answered at this address.

@@ -1,6 +1,6 @@
 //! What the control threads of peers say to each other.
 
-use std::net::SocketAddr;
+use std::{collections::BTreeMap, net::SocketAddr};
 
 use openraft::{
     error::{InstallSnapshotError, RaftError},
@@ -91,7 +91,14 @@ pub(super) struct Introduction {
     /// What must be equal at all peers.
     #[serde(default)]
     pub(super) settings: Settings,
+    /// Microseconds from its questions to the answers of others, by their names; empty: it does not say, or has
+    /// more of them than [`MATRIX`]. Only people read it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) round_trips: BTreeMap<String, u64>,
 }
+
+/// Fleets of more peers show no matrix of round trips, which grows with the square of their number.
+pub(super) const MATRIX: usize = 64;
 
 /// What a peer gives to one that has joined again.
 #[derive(Debug, Serialize, Deserialize)]
@@ -125,6 +132,36 @@ pub(super) enum RaftReply {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn round_trips_are_told_to_peers_that_do_not_know_them_and_missing_at_those_who_do_not_tell() {
+        let mut who = Introduction {
+            name: "a".to_owned(),
+            identity: 7,
+            fleet: None,
+            lowest: "a".to_owned(),
+            leader: None,
+            term: 0,
+            votes_for_nobody: false,
+            witness: false,
+            time: 0,
+            settings: Settings::default(),
+            round_trips: BTreeMap::new(),
+        };
+        let older = serde_json::to_value(&who).unwrap();
+        assert!(older.get("round_trips").is_none());
+        assert_eq!(serde_json::from_value::<Introduction>(older).unwrap(), who);
+        who.round_trips = [("b".to_owned(), 250)].into();
+        let newer = serde_json::to_value(&who).unwrap();
+        assert_eq!(newer["round_trips"], serde_json::json!({"b": 250}));
+
+        /// What an older peer reads of it.
+        #[derive(Deserialize)]
+        struct Older {
+            identity: u128,
+        }
+        assert_eq!(serde_json::from_value::<Older>(newer).unwrap().identity, 7);
+    }
 
     #[test]
     fn what_a_peer_missed_has_its_old_name_for_peers_of_other_versions() {

@@ -61,6 +61,10 @@ pub struct PeerStatus {
     /// Milliseconds from a question of this proxy to its answer; `None`: it is this proxy, or does not
     /// answer.
     pub round_trip_ms: Option<f64>,
+    /// Milliseconds from its questions to the answers of the other peers, by their names, as it told last. It
+    /// tells nothing in a fleet of more than 64, or if its program does not know this.
+    #[serde(default)]
+    pub round_trips_ms: BTreeMap<String, f64>,
     /// Why this proxy does not reach it; `None`: it does.
     pub unreachable: Option<String>,
     /// Peers that it complains of, as the leader knows it; empty at other peers.
@@ -83,6 +87,14 @@ impl Fleet {
         // The last answer of a name counts.
         entries.sort_by_key(|(_, entry)| entry.answered);
         let entries: HashMap<String, Entry> = entries.into_iter().collect();
+        // To peers of the view, in hundredths of a millisecond.
+        let to_peers = |round_trips: BTreeMap<String, u64>| -> BTreeMap<String, f64> {
+            let to = round_trips
+                .into_iter()
+                .filter(|(name, _)| roster.view.named(name).is_some());
+            to.map(|(name, micros)| (name, (micros as f64 / 10.0).round() / 100.0))
+                .collect()
+        };
         let peers = roster.view.peers.iter().map(|peer| {
             let entry = entries.get(&peer.name);
             let known = leadership
@@ -97,6 +109,10 @@ impl Fleet {
                 round_trip_ms: entry
                     .filter(|entry| entry.failure.is_none())
                     .map(|entry| entry.round_trip.as_secs_f64() * 1e3),
+                round_trips_ms: to_peers(match peer.name == self.announced.name {
+                    true => self.book.round_trips(),
+                    false => entry.map(Entry::round_trips).unwrap_or_default(),
+                }),
                 unreachable: entry.and_then(|entry| entry.failure.clone()),
                 complains_of: known.map(|(_, late)| late.to_vec()).unwrap_or_default(),
                 heard_seconds_ago: known.map(|(last, _)| now.saturating_sub(last) as f64 / 1e6),

@@ -273,6 +273,7 @@ async fn begin(number: usize, fleet: u128, settings: &Settings, who: &Arc<OwnIde
             witness: false,
             time: 0,
             settings: settings.clone(),
+            round_trips: Default::default(),
         },
         address: listener.local_addr().unwrap(),
         roster: Mutex::default(),
