@@ -217,6 +217,32 @@ export interface MysqlSessions {
   left_out: number;
 }
 
+/** CPUs as the kernel lists them, as in `0-3,8`. */
+type CpuList = string;
+
+export interface MachineNode {
+  id: number;
+  sockets: number[];
+  cpus: CpuList;
+  caches: CpuList[];
+  cores: CpuList[];
+}
+
+export interface MachineContainer {
+  namespace: string;
+  pod: string;
+  name: string;
+  nodes: number[];
+  cpus?: CpuList;
+  own?: CpuList;
+}
+
+export interface Machine {
+  nodes: MachineNode[];
+  containers: MachineContainer[];
+  left_out: number;
+}
+
 export interface History {
   every_ms: number;
   until_ms: number;
@@ -276,6 +302,7 @@ export interface Facts {
     is_up: boolean;
     containers?: number;
     located?: { numa_node: number; socket: number; host: number };
+    machine?: Machine;
   };
   hot_keys?: Record<string, HotKey[]>;
   edges?: Record<string, number>;

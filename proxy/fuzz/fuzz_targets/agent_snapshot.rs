@@ -6,7 +6,7 @@ use std::path::Path;
 use libfuzzer_sys::fuzz_target;
 use proxima::{
     config,
-    members::{ClientSource, Localities, OwnLocation, Registry},
+    members::{ClientSource, Localities, Machine, OwnLocation, Registry},
     protocol::Protocols,
     route::Compiler,
 };
@@ -15,6 +15,7 @@ const CONFIG: &str = "pools: {p: [10.0.0.1:1, 10.0.0.2:1, \"[fd00::1]:1\"]}\n\
                       listeners: [{address: 127.0.0.1:1, route: {nearest: p}}]\n";
 
 fuzz_target!(|text: &[u8]| {
+    let _ = Machine::read(text);
     let Ok(told) = Localities::read(text) else {
         return;
     };

@@ -10,6 +10,7 @@ mod health;
 mod host;
 mod identity;
 mod localities;
+mod machine;
 mod member;
 mod pool;
 mod quota;
@@ -27,6 +28,7 @@ pub use self::{
     localities::{
         BadSnapshot, ClientSource, ContainerId, LIMIT as SNAPSHOT_BYTES, Localities, Locality, Rank,
     },
+    machine::Machine,
     member::{Member, MemberId},
     pool::{Pool, PoolId},
     quota::{Quota, QuotaWish},

@@ -103,6 +103,7 @@ impl Recorder {
                 "located": {
                     "numa_node": metrics.located[0], "socket": metrics.located[1], "host": metrics.located[2],
                 },
+                "machine": agent.machine.as_deref(),
             })),
         });
         self.history.add(unix_ms(now.1), point);

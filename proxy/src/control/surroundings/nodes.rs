@@ -31,7 +31,7 @@ use crate::{
     config::schema::Nodes,
     control::{Proxy, Rooms},
     event_log::kind,
-    members::{BadSnapshot, Localities, SNAPSHOT_BYTES},
+    members::{BadSnapshot, Localities, Machine, SNAPSHOT_BYTES},
     random::Random,
     worker::Order,
 };
@@ -94,6 +94,24 @@ pub struct Agent {
     pub snapshots: u64,
     /// Times that it could not be reached, ended or told what cannot be used.
     pub failures: u64,
+    /// The machine as it was told last. `None`: it was not, or too long ago.
+    pub machine: Option<Arc<Machine>>,
+}
+
+/// What a line of the agent says.
+struct Snapshot {
+    localities: Localities,
+    /// `None`: it cannot be shown, which concerns no route.
+    machine: Option<Machine>,
+}
+
+impl Snapshot {
+    fn read(line: &[u8]) -> Result<Self, BadSnapshot> {
+        Ok(Self {
+            localities: Localities::read(line)?,
+            machine: Machine::read(line).ok(),
+        })
+    }
 }
 
 /// A connection to the agent.
@@ -120,7 +138,7 @@ impl<'a> Connection<'a> {
     }
 
     /// The next snapshot, whenever it comes.
-    async fn next(&mut self) -> Result<Localities, AgentError> {
+    async fn next(&mut self) -> Result<Snapshot, AgentError> {
         let path = || self.path.to_owned();
         let broken = |source| AgentError::Read { path: path(), source };
         if self.reader.fill_buf().await.map_err(broken)?.is_empty() {
@@ -134,7 +152,7 @@ impl<'a> Connection<'a> {
             Ok(Ok(_)) if self.line.len() > SNAPSHOT_BYTES => Err(AgentError::Long { path: path() }),
             Ok(Ok(_)) if self.line.last() != Some(&b'\n') => Err(AgentError::Closed(path())),
             Ok(Ok(_)) => {
-                Localities::read(&self.line).map_err(|source| AgentError::Snapshot { path: path(), source })
+                Snapshot::read(&self.line).map_err(|source| AgentError::Snapshot { path: path(), source })
             }
         }
     }
@@ -145,14 +163,14 @@ impl<'a> Connection<'a> {
 /// # Errors
 /// Why it does not tell.
 pub(in crate::control) async fn ask(path: &Path) -> Result<Localities, AgentError> {
-    open(path).await.map(|(_, localities)| localities)
+    open(path).await.map(|(_, snapshot)| snapshot.localities)
 }
 
-async fn open(path: &Path) -> Result<(Connection<'_>, Localities), AgentError> {
+async fn open(path: &Path) -> Result<(Connection<'_>, Snapshot), AgentError> {
     let first = async {
         let mut connection = Connection::open(path).await?;
-        let localities = connection.next().await?;
-        Ok((connection, localities))
+        let snapshot = connection.next().await?;
+        Ok((connection, snapshot))
     };
     let late = |_| AgentError::Late {
         path: path.to_owned(),
@@ -206,11 +224,12 @@ impl Proxy {
                 () = at(end) => {
                     end = None;
                     tracing::warn!(target: kind::SOURCE, ?grace, "the node agent has been gone for long: all on this host are equally near until it is back");
+                    self.rooms().surroundings.agent.machine = None;
                     self.locate(None);
                     continue;
                 }
             };
-            let (mut connection, localities) = match tried {
+            let (mut connection, snapshot) = match tried {
                 Ok(first) => first,
                 Err(error) => {
                     self.lost(&error, &mut said, end.is_some());
@@ -219,14 +238,14 @@ impl Proxy {
                 }
             };
             let begin = Instant::now();
-            let (containers, addresses) = localities.counts();
-            tracing::info!(target: kind::SOURCE, path = %from.display(), host = localities.host, containers, addresses, "the node agent is followed");
+            let (containers, addresses) = snapshot.localities.counts();
+            tracing::info!(target: kind::SOURCE, path = %from.display(), host = snapshot.localities.host, containers, addresses, "the node agent is followed");
             said.clear();
-            self.told(localities);
+            self.told(snapshot);
             let error = loop {
                 sleep(PACE).await;
                 match connection.next().await {
-                    Ok(localities) => self.told(localities),
+                    Ok(snapshot) => self.told(snapshot),
                     Err(error) => break error,
                 }
             };
@@ -262,14 +281,15 @@ impl Proxy {
         *said = why;
     }
 
-    fn told(&self, localities: Localities) {
+    fn told(&self, snapshot: Snapshot) {
         {
             let agent = &mut self.rooms().surroundings.agent;
             agent.is_up = true;
             agent.why = None;
             agent.snapshots += 1;
+            agent.machine = snapshot.machine.map(Arc::new);
         }
-        self.locate(Some(localities));
+        self.locate(Some(snapshot.localities));
     }
 
     /// Hands the workers what the agent tells; `None`: nothing.

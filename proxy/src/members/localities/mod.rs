@@ -110,6 +110,10 @@ pub enum BadSnapshot {
     Containers(usize),
     #[error("container {0} is on NUMA node {1}, which the machine does not have")]
     NoNode(String, u16),
+    #[error("the caches or cores of NUMA node {0} have more CPUs than it")]
+    Parts(u16),
+    #[error("it has {0} CPUs, and too many lists of them")]
+    Cpus(usize),
 }
 
 /// The localities as the agent reports them.
