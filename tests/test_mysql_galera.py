@@ -247,6 +247,28 @@ def test_members_have_a_role_and_say_why_they_are_out(galera_alone, before):
     until(lambda: roles(door, galera_alone) == serving, "it serves again")
 
 
+def test_a_server_that_takes_no_writes_tells_how_far_behind_it_is(galera, before):
+    door = before(galera)
+    writer = next(node for node in galera.nodes if node.name == door.writer())
+    late = next(node for node in galera.nodes if node is not writer)
+
+    def told(node):
+        [member] = [member for member in door.members() if member["address"] == node.address]
+        return member.get("position"), member.get("unapplied")
+
+    def are_current():
+        return all(told(node) == (int(node.status("last_committed")), 0) for node in galera.nodes)
+
+    table = f"{galera.account.name}.counted"
+    writer.run(f"CREATE TABLE {table} (a INT PRIMARY KEY)")
+    until(are_current, "all have told what they have")
+    with late.held_back():
+        writer.run(*(f"INSERT INTO {table} VALUES ({number})" for number in range(5)))
+        until(lambda: (told(late)[1] or 0) > 0, "it has writes that it does not show")
+        until(lambda: told(writer)[0] >= told(late)[0] + 4, "the writer is ahead of it")
+    until(are_current, "it has caught up")
+
+
 def test_a_member_that_cannot_be_asked_is_out_and_says_why(galera, before, command):
     nobody = ports.address()
     door = before(galera, servers=[*(node.address for node in galera.nodes), nobody])
