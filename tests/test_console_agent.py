@@ -190,6 +190,26 @@ def test_hostile_names_and_a_thousand_containers_are_shown_as_text(telling, foll
     check(browser, proxy.admin)
 
 
+def test_of_very_many_places_the_rest_is_counted(telling, follows, browser):
+    nodes = [{"id": 0, "sockets": [0], "cpus": "0-127", "caches": ["0-127"]}]
+
+    def containers(number):
+        return [{"id": "c", "name": "c", "nodes": [0], "cpus": f"{number}-127"}]
+
+    pods = [
+        {"uid": "u", "namespace": "shop", "name": f"p{number}", "ips": [], "containers": containers(number)}
+        for number in range(60)
+    ]
+    proxy = follows(telling({"nodes": nodes, "pods": pods}))
+    browser.open(proxy.admin, "agent")
+    browser.shows("shop/p39", "20 more")
+    assert count(browser, ".machine .cache > .marks > li") == 40 + 1
+    [row] = browser.rows("Caches and CPUs")
+    assert row[5].endswith("20 more")
+    assert len(browser.rows("Containers")) == 60, "each has its row"
+    check(browser, proxy.admin)
+
+
 def test_the_machine_of_an_agent_that_has_gone_is_shown_until_its_word_no_longer_holds(
     agent, proxima, memcached, browser
 ):

@@ -13,6 +13,8 @@ import { nameOf } from "./machine.js";
 const COLOURS = 8;
 /** Names of containers that share CPUs; the others are counted. */
 const NAMES = 4;
+/** Marks of a box; the others are counted. */
+const MARKS = 40;
 
 /** @param {Machine} machine */
 export function machineDrawing({ whole: box, own, shared }) {
@@ -88,7 +90,7 @@ function marks(tenants) {
   return h(
     "ul",
     { class: "marks" },
-    tenants.map((tenant) => {
+    tenants.slice(0, MARKS).map((tenant) => {
       const { containers, cpus, isShared } = tenant;
       const names = containers.slice(0, NAMES).map((container) => short(nameOf(container), 48));
       const more = containers.length - names.length;
@@ -97,9 +99,15 @@ function marks(tenants) {
         "li",
         { key: tenant.tag },
         tag(tenant.tag, looks(tenant)),
-        h("span", null, names.join(", "), h("small", null, `${isShared ? "shared" : "own"} CPUs ${listOf(cpus)}`)),
+        h(
+          "span",
+          null,
+          names.join(", "),
+          h("small", null, `${isShared ? "shared" : "own"} CPUs ${listOf(cpus)}`),
+        ),
       );
     }),
+    tenants.length > MARKS && h("li", { key: "more" }, `${whole(tenants.length - MARKS)} more`),
   );
 }
 

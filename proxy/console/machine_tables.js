@@ -13,8 +13,9 @@ import { table } from "./table.js";
 /** @typedef {import("./sharing.js").Sharing} Sharing */
 /** @typedef {import("./machine.js").Tenant} Tenant */
 
-/** Names in a cell; the others are counted. */
+/** Names in a cell, and those with CPUs in a cache; the others are counted. */
 const NAMES = 3;
+const TENANTS = 40;
 const NONE = "–";
 
 /** The containers, and who shares what.
@@ -49,10 +50,14 @@ export function containerTable(machine, containers, shared) {
 
 /** Each cache with who is on it. @param {Machine} machine */
 export function cacheTable({ whole: box, own, shared }) {
-  const tenants = (/** @type {Tenant[]} */ all, /** @type {Box} */ { cpus }) =>
-    all
-      .filter((tenant) => tenant.cpus & cpus)
-      .map((tenant) =>
+  const cell = (/** @type {Tenant[]} */ all) => (/** @type {Box[]} */ path) => {
+    const { cpus } = path[path.length - 1];
+    const found = all.filter((tenant) => tenant.cpus & cpus);
+    if (found.length === 0) return NONE;
+    return h(
+      "ul",
+      { class: "plain" },
+      found.slice(0, TENANTS).map((tenant) =>
         h(
           "li",
           { key: tenant.tag },
@@ -60,10 +65,9 @@ export function cacheTable({ whole: box, own, shared }) {
           names(tenant.containers),
           h("small", null, `CPUs ${listOf(tenant.cpus & cpus)}`),
         ),
-      );
-  const cell = (/** @type {Tenant[]} */ all) => (/** @type {Box[]} */ path) => {
-    const found = tenants(all, path[path.length - 1]);
-    return found.length ? h("ul", { class: "plain" }, found) : NONE;
+      ),
+      found.length > TENANTS && h("li", { key: "more" }, `${whole(found.length - TENANTS)} more`),
+    );
   };
   const rows = paths(box);
   const title = (/** @type {Box["kind"]} */ kind) => (/** @type {Box[]} */ path) =>
