@@ -9,9 +9,11 @@ from typing import NamedTuple
 
 import pytest
 
-from harness import SOAK, until
+from harness import SOAK, number, until
 from harness.lab.backup import backup
-from harness.lab.galera_clients import Clients
+from harness.lab.failures import Failures
+from harness.lab.galera import SPACE
+from harness.lab.galera_clients import Clients, Verdict
 from harness.lab.objects import is_ready
 
 # One process has the lab.
@@ -90,9 +92,20 @@ def drain_node(roll):
         roll.lab.kubectl("uncordon", "n2")
 
 
+@contextlib.contextmanager
+def session(roll):
+    """A client's connection. A failure names the proxy that it is to."""
+    with roll.clients.connect() as client:
+        try:
+            yield client
+        except Exception as error:
+            error.add_note(f"by the proxy {client.host}")
+            raise
+
+
 def long_transaction(roll):
     """A transaction of twenty seconds ends well: the writer does not move before."""
-    with roll.clients.connect() as client:
+    with session(roll) as client:
         client.begin()
         client.query("INSERT INTO pairs (client, turn, half) VALUES (9, 1, 0)")
         time.sleep(20)
@@ -102,7 +115,7 @@ def long_transaction(roll):
 
 def sleep_with_lock(roll):
     """A session keeps a lock by name, and so its connection, and sleeps."""
-    with roll.clients.connect() as client:
+    with session(roll) as client:
         client.query("SELECT GET_LOCK('mine', 0)")
         time.sleep(20)
         client.query("SELECT RELEASE_LOCK('mine')")
@@ -120,26 +133,46 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize("step", STEPS)
-@pytest.mark.parametrize("fault", FAULTS)
-def test_clients_notice_nothing_of_what_happens_in_a_roll(
-    lab, galera_pods, galera_proxies, smart_update, tmp_path, fault, step
-):
-    clients = Clients(lab, galera_pods, galera_proxies, tmp_path)
-    galera_proxies.scale(3)
-    galera_proxies.ready()
-    try:
-        with clients:
+@pytest.fixture
+def seen(lab, galera_pods, galera_proxies, smart_update, tmp_path):
+    """Checks what clients see of a roll in which something happens."""
+
+    def check(fault, step, judge=Verdict.check):
+        clients = Clients(lab, galera_pods, galera_proxies, tmp_path)
+        galera_proxies.scale(3)
+        galera_proxies.ready()
+        failures = Failures(lab, SPACE)
+        with failures.noted(), clients:
             roll = Roll(lab, galera_pods, galera_proxies, smart_update, clients, step)
-            revision = galera_pods.template_changed(turn=f"{fault}-{step}".replace(" ", "-"))
+            revision = galera_pods.template_changed(turn=f"fault-{number()}")
             smart_update.wait_for_step(step)
-            FAULTS[fault](roll)
+            with failures.noted():
+                FAULTS[fault](roll)
             smart_update.wait_for_roll(revision)
             clients.more()
-        verdict = clients.verdict()
+        with failures.noted():
+            verdict = clients.verdict()
+            print(f"{fault} in step {step}: {verdict}")
+            judge(verdict)
+        failures.check()
+
+    yield check
+    galera_proxies.scale(2)
+    galera_proxies.ready()
+
+
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("fault", FAULTS)
+def test_clients_notice_nothing_of_what_happens_in_a_roll(seen, fault, step):
+    # A server ends at once whose pod others evict, before anybody could lead its clients away.
+    judge = Verdict.check_beside_evictions if FAULTS[fault] is drain_node else Verdict.check
+    seen(fault, step, judge)
+
+
+def test_clients_notice_nothing_of_a_drained_node_whose_servers_wait_before_they_end(seen, galera_pods):
+    """In this step all pods are of the new template. Proxies hear that they end, and lead clients away."""
+    galera_pods.wait_before_the_end(seconds=5)
+    try:
+        seen("a node is drained", "ReturningWriter", Verdict.check_beside_evictions)
     finally:
-        galera_proxies.scale(2)
-        galera_proxies.ready()
-    print(f"{fault} in step {step}: {verdict}")
-    # Nobody leads clients away from a pod that others evict, and their budget counts one that we drain.
-    verdict.check(errors=FAULTS[fault] is not drain_node)
+        galera_pods.wait_before_the_end(seconds=None)

@@ -8,6 +8,7 @@ import time
 
 import pymysql
 
+from . import until
 from .galera import rows
 
 LOST = {0, 1180, 2003, 2006, 2013}
@@ -57,6 +58,7 @@ class Witnesses:
     def __init__(self, door, writers=2, words=WORDS, newcomers=0, pause=PAUSE):
         self._door, self._pause, self._ended = door, pause, threading.Event()
         self.wrong, self.errors, self.texts = [], collections.Counter(), []
+        self.errors_of = collections.Counter()
         self.pauses = {kind: Pauses() for kind in ("write", "transaction", "read")}
         self.acknowledged = collections.defaultdict(int)
         self._rows, self._refused = collections.defaultdict(set), collections.defaultdict(set)
@@ -115,6 +117,7 @@ class Witnesses:
             if number not in LOST | REFUSED:
                 self.wrong.append(f"{kind}: an error that is not documented: {error}")
             self.errors[kind, number] += 1
+            self.errors_of[threading.current_thread().name] += 1
             self.texts.append(f"{kind}: {error}")
             # Whoever has an error at once tries again a little later.
             time.sleep(0.01)
@@ -190,7 +193,8 @@ class Witnesses:
     def compare(self, nodes):
         """Compares what each of these servers has with what clients were told."""
         for node in nodes:
-            assert node.barrier(), f"{node.name} has what the others have"
+            # One that has just joined does not answer at once.
+            until(node.barrier, f"{node.name} has what the others have")
             with node.connect(self._door.account) as direct:
                 stored = collections.Counter(rows(direct, "SELECT client, turn FROM log"))
                 halves = collections.Counter(rows(direct, "SELECT client, turn FROM pairs"))

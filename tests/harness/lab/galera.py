@@ -140,6 +140,13 @@ class Galera:
     def image(self):
         return self._pod["containers"][0]["image"]
 
+    def wait_before_the_end(self, seconds):
+        """Servers of the next template hear so late that their pod ends; `None`: at once."""
+        [container] = self._pod["containers"]
+        container.pop("lifecycle", None)
+        if seconds:
+            container["lifecycle"] = {"preStop": {"sleep": {"seconds": seconds}}}
+
     def template_changed(self, image=None, **annotations):
         """Changes the template of the pods, and returns its revision."""
         if image:
