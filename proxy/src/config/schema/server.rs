@@ -25,4 +25,6 @@ pub struct ServerPod {
     pub node: Option<String>,
     /// It is about to end: it is given nothing new.
     pub ends: bool,
+    /// It is not ready, and others are.
+    pub is_away: bool,
 }

@@ -7,7 +7,8 @@ use super::{EndpointList, ServiceEndpoint, slice::Service};
 /// The endpoints that are servers, and what operators should know of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Choice {
-    /// The servers, sorted. Those that are about to end are among them, and are given nothing new.
+    /// The servers, sorted. Those that are about to end are among them, and are given nothing new. So are those
+    /// that are away: a pool that asks its servers itself knows better than their pods whether they serve.
     pub list: EndpointList,
     /// None serves: those that do not end are taken all the same.
     pub is_last_resort: bool,
@@ -19,11 +20,13 @@ impl Choice {
     pub(super) fn of(found: Vec<(Service, ServiceEndpoint)>, without_port: usize) -> Self {
         let best = by_address(found);
         let serves = best.values().any(|(service, _)| *service == Service::Serves);
-        let is_taken = |service: Service| service != Service::Away || !serves;
         let is_last_resort = !serves && best.values().any(|(service, _)| *service == Service::Away);
-        let taken = best.into_values().filter(|(service, _)| is_taken(*service));
+        let servers = best.into_values().map(|(_, endpoint)| ServiceEndpoint {
+            is_away: endpoint.is_away && serves,
+            ..endpoint
+        });
         Self {
-            list: EndpointList::new(taken.map(|(_, endpoint)| endpoint).collect()),
+            list: EndpointList::new(servers.collect()),
             is_last_resort,
             without_port,
         }

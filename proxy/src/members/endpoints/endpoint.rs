@@ -19,6 +19,9 @@ pub struct ServiceEndpoint {
     pub zone: Option<String>,
     /// It is about to end: it is given nothing new.
     pub ends: bool,
+    /// It is not ready, and others are.
+    #[serde(default)]
+    pub is_away: bool,
 }
 
 impl ServiceEndpoint {
@@ -34,6 +37,7 @@ impl ServiceEndpoint {
                 uid: self.pod.as_ref().map(|pod| pod.uid.clone()),
                 node: self.node.clone(),
                 ends: self.ends,
+                is_away: self.is_away,
             }),
         }
     }

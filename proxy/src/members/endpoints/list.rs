@@ -48,6 +48,7 @@ impl EndpointList {
                 node: None,
                 zone: None,
                 ends: false,
+                is_away: false,
             },
         });
         let mut told: Vec<_> = told.collect();
@@ -89,6 +90,7 @@ mod tests {
             node: Some("n1".into()),
             zone: None,
             ends: number == 2,
+            is_away: number == 3,
         }
     }
 

@@ -167,6 +167,7 @@ impl Slice {
                 node: facts.node.clone(),
                 zone: facts.zone.clone(),
                 ends: *service == Service::Ends,
+                is_away: *service == Service::Away,
             };
             (*service, endpoint)
         });

@@ -55,10 +55,15 @@ fn line(kind: &str, object: &Value) -> Vec<u8> {
     json!({"type": kind, "object": object}).to_string().into_bytes()
 }
 
-/// The servers, each as its address, and `-` behind those that end.
+/// The servers, each as its address, and `-` behind those that end, `?` behind those that are away.
 fn shown(choice: &Choice) -> Vec<String> {
     let all = choice.list.endpoints().iter();
-    all.map(|endpoint| format!("{}{}", endpoint.at, if endpoint.ends { "-" } else { "" }))
+    let mark = |ends, is_away| match (ends, is_away) {
+        (true, _) => "-",
+        (_, true) => "?",
+        _ => "",
+    };
+    all.map(|endpoint| format!("{}{}", endpoint.at, mark(endpoint.ends, endpoint.is_away)))
         .collect()
 }
 
@@ -79,7 +84,7 @@ fn a_server_serves_and_does_not_end_whatever_ready_says() {
         ),
         (
             vec![endpoint("10.0.0.1", SERVES), endpoint("10.0.0.2", AWAY)],
-            vec!["10.0.0.1:11211"],
+            vec!["10.0.0.1:11211", "10.0.0.2:11211?"],
             false,
         ),
         (

@@ -320,10 +320,11 @@ fn members<'a>(
         let protocol = spoken(protocols, pool.protocol)?.protocol;
         // Where sessions stay at a server until they can leave it, one that is about to end stays a member,
         // and gets nothing new. Elsewhere it is none any more, and what is under way there ends by itself.
-        let ends = |server: &Server| server.pod.as_ref().is_some_and(|pod| pod.ends);
+        // Such a pool asks its servers itself whether they serve: the probe of a pod may just have been slow.
+        let is_left = |server: &Server| server.pod.as_ref().is_some_and(|pod| pod.ends || pod.is_away);
         let members: Result<Vec<_>, _> = listed
             .iter()
-            .filter(|server| pool.one_writer.is_some() || !ends(server))
+            .filter(|server| pool.one_writer.is_some() || !is_left(server))
             .map(|server| registry.member(name, pool, server, protocol))
             .collect();
         pools.insert(name.as_str(), members?);
