@@ -1,6 +1,6 @@
 #!/bin/bash
 # A server of the Galera cluster of pods CLUSTER-0, CLUSTER-1, …, which joins those that are there. The file
-# `first` in its data says that it is to begin the cluster.
+# `first` in its data says that it is to begin the cluster. An image may have it called another version.
 set -euo pipefail
 
 data=/var/lib/mysql
@@ -15,6 +15,9 @@ options=(
     --wsrep-cluster-name="$CLUSTER" --wsrep-cluster-address="gcomm://$peers"
     --wsrep-node-name="$POD_NAME" --wsrep-node-address="$POD_IP" --wsrep-sst-method=rsync
 )
+if [[ -n ${CALLED-} ]]; then
+    options+=(--version="$CALLED-MariaDB")
+fi
 
 if [[ -e $data/first ]]; then
     rm "$data/first"

@@ -124,6 +124,19 @@ def _mariadb(folder):
     return files, {"Entrypoint": [entry], "User": "mysql"}
 
 
+def _mariadb_next(folder):
+    """The same server, which calls itself the next version: another one is not on this machine."""
+    files, config = _mariadb(folder)
+    return files, {**config, "Env": [f"CALLED={next_version()}"]}
+
+
+def next_version():
+    """The version behind that of the server of this machine."""
+    said = subprocess.run(["mariadbd", "--version"], capture_output=True, text=True, check=True).stdout
+    series, patch = re.search(r"Ver (\d+\.\d+)\.(\d+)", said).groups()
+    return f"{series}.{int(patch) + 1}"
+
+
 SCRIPTED = """
 bash sh sed grep hostname ps env awk find xargs rsync lsof getopt getconf my_print_defaults resolveip
 mariadb mariadbd wsrep_sst_common wsrep_sst_rsync
@@ -140,6 +153,7 @@ KINDS = {
     "agent": _agent,
     "operator": _operator,
     "mariadb": _mariadb,
+    "mariadb-next": _mariadb_next,
 }
 
 
