@@ -335,8 +335,9 @@ def test_a_read_at_a_server_that_falls_silent_is_answered_by_another(before, mys
         assert silent.is_silent
 
 
+@pytest.mark.parametrize("pause", [0, 0.5], ids=["all-the-time", "now-and-then"])
 def test_a_server_that_is_late_with_its_status_and_answers_clients_serves_on(
-    before, mysql_pair, name, cleanup
+    before, mysql_pair, name, cleanup, pause
 ):
     ended, is_late = threading.Event(), threading.Event()
     cleanup.callback(ended.set)
@@ -356,6 +357,8 @@ def test_a_server_that_is_late_with_its_status_and_answers_clients_serves_on(
         is_late.set()
         while len(asked) < 4:
             assert value(client, WHO) == "second"
+            # It is asked other questions meanwhile, which it answers.
+            time.sleep(pause)
 
 
 @pytest.mark.parametrize(

@@ -90,8 +90,9 @@ pub async fn monitor(member: &Member, position: usize, question: &Monitor, now: 
         return;
     };
     loop {
-        if let Err(error) = ask(member, position, question, &**state, now).await
-            && !is_busy(member, &error)
+        let mut asked = 0;
+        if let Err(error) = ask(member, position, question, &**state, now, &mut asked).await
+            && !is_busy(member, asked, &error)
         {
             let what = error.to_string();
             let failed = Failed::at(&member.address, Outcome::ConnectError, &what);
@@ -116,21 +117,23 @@ async fn pause(question: &Monitor, doubted: Notified<'_>) {
     }
 }
 
-/// Does a member that is late with its answer still answer clients? Then it has much to do, and is not lost.
-fn is_busy(member: &Member, error: &io::Error) -> bool {
-    error.kind() == io::ErrorKind::TimedOut && member.health.is_heard()
+/// Does a member that is late with its answer to this question answer clients meanwhile? Then it has much to
+/// do, and is not lost.
+fn is_busy(member: &Member, asked: u32, error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::TimedOut && member.health.is_heard(asked)
 }
 
-/// Asks on one connection until that breaks.
+/// Asks on one connection until that breaks. `asked` is the number of the last question.
 async fn ask(
     member: &Member,
     position: usize,
     question: &Monitor,
     state: &dyn PoolState,
     now: &(dyn Fn() -> u64 + Sync),
+    asked: &mut u32,
 ) -> io::Result<()> {
     let late = |_| io::Error::from(io::ErrorKind::TimedOut);
-    member.health.listen();
+    *asked = member.health.listen();
     let opened = async {
         let mut connection = Connection::open(member).await?;
         connection.log_in().await?;
@@ -140,7 +143,7 @@ async fn ask(
     let mut connection = tokio::time::timeout(limit, opened).await.map_err(late)??;
     let (mut bytes, mut is_first) = (Vec::new(), true);
     loop {
-        member.health.listen();
+        *asked = member.health.listen();
         let is_new = std::mem::take(&mut is_first);
         // What raises a doubt from now on may not be in the answer.
         let doubted = member.noted.doubted();

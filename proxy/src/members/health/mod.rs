@@ -61,8 +61,12 @@ pub struct Health {
     was_late: AtomicBool,
     /// It was last ejected because it did not accept the proxy's login.
     was_login: AtomicBool,
-    /// Bytes have come from it since the last [listen](Self::listen).
-    is_heard: AtomicBool,
+    /// Nothing has come from it since the last [listen](Self::listen).
+    listens: AtomicBool,
+    /// The number of the last question to it, and that of the last one behind which bytes have come from it.
+    /// They count for all questions before.
+    asked: AtomicU32,
+    heard: AtomicU32,
     /// Commands that let their client wait, and themselves wait for a connection that is being made.
     opening: AtomicU32,
     /// The connections to it that clients have for themselves.
@@ -85,7 +89,9 @@ impl Health {
             ejected_at: AtomicU64::new(0),
             was_late: AtomicBool::new(false),
             was_login: AtomicBool::new(false),
-            is_heard: AtomicBool::new(false),
+            listens: AtomicBool::new(false),
+            asked: AtomicU32::new(0),
+            heard: AtomicU32::new(0),
             opening: AtomicU32::new(0),
             quota: Quota::default(),
             cancels: Turn::default(),
@@ -111,22 +117,26 @@ impl Health {
         self.was_login.load(Relaxed)
     }
 
-    /// Whatever comes from it from now on counts.
-    pub fn listen(&self) {
-        self.is_heard.store(false, Relaxed);
+    /// It is asked something. Returns the number of the question: whatever comes from now on counts for it.
+    pub fn listen(&self) -> u32 {
+        let question = self.asked.fetch_add(1, Relaxed).wrapping_add(1);
+        self.listens.store(true, Relaxed);
+        question
     }
 
     /// Bytes have come from it.
     pub fn heard(&self) {
-        // Workers that serve the same server write the same word: once is enough.
-        if !self.is_heard.load(Relaxed) {
-            self.is_heard.store(true, Relaxed);
+        // Workers that serve the same server write the same words: once is enough.
+        if self.listens.load(Relaxed) {
+            self.listens.store(false, Relaxed);
+            self.heard.store(self.asked.load(Relaxed), Relaxed);
         }
     }
 
-    /// Have bytes come from it since the last [listen](Self::listen)?
-    pub fn is_heard(&self) -> bool {
-        self.is_heard.load(Relaxed)
+    /// Have bytes come from it since it was asked this question? Other questions may have been asked since.
+    pub fn is_heard(&self, question: u32) -> bool {
+        let behind = self.heard.load(Relaxed).wrapping_sub(question);
+        behind <= u32::MAX / 2
     }
 
     /// A connection is being made for a command that lets its client wait.
