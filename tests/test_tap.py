@@ -153,7 +153,7 @@ def test_keys_of_the_store_in_this_process_are_told_under_its_name(embedded):
 
 
 def test_hot_keys_are_counted_all_the_time_where_the_configuration_says_so(proxy):
-    """Whoever comes then is told those of the last seconds by the first document, and the next one as well."""
+    """Whoever comes then is told those of the last seconds by the first document."""
     made = proxy.config
 
     def taken(**keys):

@@ -33,6 +33,7 @@ mod spooled;
 mod stateful_pool;
 mod step;
 mod steps;
+mod timing;
 mod tree;
 mod walk;
 mod way;

@@ -18,6 +18,8 @@ use crate::{
 
 /// Steps that are kept of a request.
 const MOST: usize = 16;
+/// Bytes that are kept of the text of an error.
+const LONGEST: usize = 200;
 
 /// The steps of a request that is timed.
 #[derive(Debug, Default)]
@@ -132,7 +134,7 @@ impl Engine {
                 let server = (String::new(), failed.server.to_owned());
                 (
                     Some(server).filter(|_| !failed.server.is_empty()),
-                    Some(failed.what.to_owned()),
+                    Some(cut(failed.what)),
                 )
             }
         };
@@ -178,11 +180,11 @@ impl Engine {
             return;
         };
         let (took, to) = (self.now - flight.until, flight.parent);
-        let timed = match tree.node(flight.node) {
-            Node::Wrap { handle, .. } => handle.times().filter(|timed| timed.is_slow(took)),
+        let timing = match tree.node(flight.node) {
+            Node::Wrap { handle, .. } => handle.times().filter(|timing| took >= timing.over()),
             _ => None,
         };
-        let Some(timed) = timed else {
+        let Some(timing) = timing else {
             return;
         };
         let steps = flight.steps.take().unwrap_or_default();
@@ -208,14 +210,14 @@ impl Engine {
             .into_iter()
             .map(|step| self.told(step, &walk, key))
             .collect();
-        timed.put(SlowRequest {
+        timing.put(SlowRequest {
             number: 0,
             at: self.unix(),
             listener: 0,
             client: self.address_of(to),
             command: protocol.command_name(request.command),
             class: request.class,
-            key: timed.shown(key),
+            key: timing.shown(key),
             statement,
             outcome,
             took,
@@ -242,5 +244,13 @@ impl Engine {
             }
         }
         time
+    }
+}
+
+/// The beginning of a text.
+fn cut(text: &str) -> String {
+    match text.len() > LONGEST {
+        true => format!("{}…", &text[..text.floor_char_boundary(LONGEST)]),
+        false => text.to_owned(),
     }
 }

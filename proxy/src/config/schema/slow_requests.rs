@@ -14,8 +14,8 @@ pub struct SlowRequests {
 }
 
 impl SlowRequests {
-    /// The most that may be kept. Each takes some hundred bytes to some KiB.
-    pub const MOST: u32 = 10_000;
+    /// The most that may be kept. Each takes some hundred bytes, and 12 KiB at most.
+    pub const MOST: u32 = 1000;
     /// What is meant where only the time is said.
     pub const KEEP: u32 = 200;
 }

@@ -11,6 +11,7 @@ use crate::{
     protocol::{Access, Accounts, Door, OneSecret, ReplyStyle, Terms},
     route::{
         handle::{Tap, TimedRequests},
+        timing::Timing,
         tree::{Entry, Greeting, Leaf, Node, Root, Wait},
     },
     tls::{Acceptor, TlsError},
@@ -71,7 +72,7 @@ impl Maker<'_, '_> {
         let usual = match config.slow_requests {
             Some(terms) => Entry {
                 node: self.wrap(
-                    TimedRequests::new(number, terms, &self.compiler.slow_requests),
+                    TimedRequests::new(Timing::new(number, terms, &self.compiler.slow_requests)),
                     node,
                 ),
                 is_plain: false,

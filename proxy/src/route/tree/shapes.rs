@@ -13,7 +13,7 @@ use crate::{
     micros::Micros,
     protocol::{PoolRequest, Protocol, Session},
     random::Random,
-    route::{Answer, Order, StatefulPool, handle::TimedRequests},
+    route::{Answer, Order, StatefulPool, timing::Timing},
 };
 
 /// The inputs of a decision. Time and chance come as arguments, so that a walk can be repeated.
@@ -292,7 +292,7 @@ pub trait Wrap: Send {
         false
     }
     /// What keeps the requests that it watches, if they are slow; `None`: nothing does.
-    fn times(&self) -> Option<&TimedRequests> {
+    fn times(&self) -> Option<&Timing> {
         None
     }
     /// Sees the answer to a request that it watches, and holds it for so long.
