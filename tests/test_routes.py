@@ -394,7 +394,10 @@ def test_log_writes_a_line_for_each_request(three, proxima):
         client.set("logged", "v")
         assert client.get("logged") == b"v"
     lines = until(
-        lambda: [line for line in proxy.log().splitlines() if "logged" in line][:2], "lines in the log"
+        lambda: [line for line in proxy.log().splitlines() if "INFO request " in line and "logged" in line][
+            :2
+        ],
+        "lines in the log",
     )
     assert "set" in lines[0] and "get" in lines[1]
 

@@ -5,9 +5,10 @@ import json
 
 import pytest
 
-from harness import until
+from harness import ports, until
 from harness.asking import asking
 from harness.proxy import config
+from harness.redis import Connection
 from harness.watching import Watcher
 
 pytestmark = pytest.mark.either_io
@@ -173,3 +174,28 @@ def first_document(proxy):
     with Watcher(proxy, "/watch") as watcher:
         until(lambda: watcher.document is not None, "there is a document")
         return watcher.document
+
+
+@pytest.mark.parametrize("keys", [{}, {"slow_requests": "1us"}], ids=["tapped", "timed"])
+def test_the_store_in_this_process_answers_what_it_answers_whoever_looks(proxima, keys):
+    """It has commands of its own, for which nothing walks the routes."""
+    listener = {"address": ports.address(), "protocol": "redis", "route": "embedded"}
+    proxy = proxima({"workers": 1, "listeners": [listener], **keys})
+    asked = (("PUNSUBSCRIBE", "1", "2"), ("MGET", "a", "b"), ("DBSIZE",), ("SUBSCRIBE", "a"))
+
+    def answers():
+        with Connection(proxy.address) as client:
+            return [client.ask(*words) for words in asked]
+
+    before = answers()
+    if not keys:
+        with Watcher(proxy, "/watch?with=samples") as watcher:
+            client = Connection(proxy.address)
+
+            def is_sampled(now):
+                client.ask("GET", "k")
+                return now.get("hot_keys", {}).get("embedded")
+
+            watcher.until(is_sampled, "requests come by the tap")
+            assert answers() == before
+    assert b"PUNSUBSCRIBE is not served" in before[0] and b"SUBSCRIBE is not served" in before[3]

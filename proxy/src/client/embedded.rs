@@ -1,10 +1,6 @@
 //! The embedded store, as sessions reach it.
 
-use crate::{
-    embedded::Context,
-    engine::Engine,
-    route::{Leaf, Node},
-};
+use crate::{embedded::Context, engine::Engine};
 
 impl Engine {
     /// The context of a request to the embedded store: time, process and limits.
@@ -23,7 +19,6 @@ impl Engine {
 
     /// Returns whether this listener leads straight to the embedded store.
     pub(super) fn serves_store(&self, listener: u16) -> bool {
-        let root = self.tree.root(usize::from(listener));
-        root.is_some_and(|root| matches!(self.tree.node(root), Node::Leaf(Leaf::Embedded)))
+        self.tree.is_store(usize::from(listener))
     }
 }

@@ -102,6 +102,7 @@ impl Maker<'_, '_> {
             greeting: Greeting::new(listener.and_then(|listener| listener.server_version.as_deref())),
             spoken,
             has_store: members.iter().any(Option::is_none),
+            is_store: matches!(self.nodes.get(node.0 as usize), Some(Node::Leaf(Leaf::Embedded))),
             reach: members.into_iter().flatten().collect(),
             servers: servers
                 .iter()

@@ -194,8 +194,9 @@ pub(super) struct Root {
     pub(super) broadcast: NodeId,
     /// The nodes of `broadcast` by their numbers, for commands that go to one after the other.
     pub(super) visits: Vec<(u16, NodeId)>,
-    /// Does it lead to the embedded store?
+    /// Does it lead to the embedded store? And does it lead straight there, whatever stands before the routes?
     pub(super) has_store: bool,
+    pub(super) is_store: bool,
     /// Does a route below it look at values?
     pub(super) needs_values: bool,
     /// May a route below it hold a request while a later one passes?
@@ -420,6 +421,12 @@ impl Tree {
     /// Does listener number `listener` lead to the embedded store?
     pub fn reaches_store(&self, listener: usize) -> bool {
         self.roots.get(listener).is_some_and(|root| root.has_store)
+    }
+
+    /// Is the embedded store all that listener number `listener` leads to, by no route? It is so for those whose
+    /// requests come by a tap as well.
+    pub fn is_store(&self, listener: usize) -> bool {
+        self.roots.get(listener).is_some_and(|root| root.is_store)
     }
 
     /// Does a route of listener number `listener` look at the values of requests, so that they are held
