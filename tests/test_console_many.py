@@ -5,6 +5,7 @@ import pytest
 from harness import ports, until
 from harness.console import check
 from harness.proxy import config
+from harness.watching import Watcher
 
 # It looks at how long the browser takes.
 pytestmark = [pytest.mark.either_io, pytest.mark.alone]
@@ -55,3 +56,40 @@ def test_a_thousand_servers_are_shown_anew_within_a_tenth_of_a_second(proxima, m
     median = sorted(took)[len(took) // 2]
     print(f"a refresh with {COUNT} servers: {median:.1f} ms in the middle, {max(took):.1f} at most")
     assert median <= 100
+
+
+FLAPPING = 500
+TIMES = 4
+
+
+def test_five_hundred_servers_that_flap_each_second_are_told_and_shown(proxima, memcached, browser):
+    """All of them are one memcached, which is killed and begun again and again."""
+    port = ports.free("0.0.0.0")
+    addresses = [f"127.0.{number // 250}.{number % 250 + 1}:{port}" for number in range(FLAPPING)]
+    eject = {"failures": 1, "probe_initial": "200ms", "probe_max": "400ms"}
+    proxy = proxima(config("cache", {"cache": {"servers": addresses, "eject": eject}}))
+    server = memcached(host="0.0.0.0", port=port)
+    browser.open(proxy.admin, "servers?sort=server")
+    browser.shows(f"{FLAPPING} of {FLAPPING}")
+
+    def asks():
+        with proxy.raw() as client:
+            client.send(b"".join(b"get k%d\r\n" % number for number in range(20 * FLAPPING)))
+
+    def states(now):
+        return [member["state"] for member in now["members"].values()]
+
+    with Watcher(proxy) as watcher:
+        for _ in range(TIMES):
+            server.kill()
+            asks()
+            watcher.until(lambda now: states(now).count("ejected") > FLAPPING // 2, "most are out")
+            server = memcached(host="0.0.0.0", port=port)
+            watcher.until(lambda now: states(now).count("up") == FLAPPING, "all are back")
+        assert watcher.end is None, "it was never too far behind"
+        # Each change was told.
+        told = [event["kind"] for event in watcher.events]
+        assert told.count("ejected") > TIMES * FLAPPING // 2 < told.count("returned")
+    browser.shows(f"{FLAPPING} of {FLAPPING}", "up")
+    check(browser, proxy.admin)
+    assert proxy.memory("VmHWM") < 200 << 20

@@ -210,7 +210,7 @@ def test_a_statement_that_waits_for_a_connection_says_so(mysql_pair, proxima, tm
         rows(other, "SELECT 2, 3")
         first.result()
     # On a busy machine other statements may be slow as well.
-    [waited] = [each for each in slow(proxy)["requests"] if each["statement"] == "SELECT ?, …"]
+    [waited] = [each for each in slow(proxy)["requests"] if each["statement"] == "SELECT ?, ..."]
     assert [step["waited_for"] for step in waited["steps"]] == ["connection", "answer"]
     assert waited["steps"][0]["us"] >= 100_000
 

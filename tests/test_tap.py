@@ -2,6 +2,8 @@
 
 import http.client
 import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -9,6 +11,7 @@ from harness import ports, until
 from harness.asking import asking
 from harness.proxy import config
 from harness.redis import Connection
+from harness.split import connect, made, rows, wait_for_members
 from harness.watching import Watcher
 
 pytestmark = pytest.mark.either_io
@@ -199,3 +202,27 @@ def test_the_store_in_this_process_answers_what_it_answers_whoever_looks(proxima
             watcher.until(is_sampled, "requests come by the tap")
             assert answers() == before
     assert b"PUNSUBSCRIBE is not served" in before[0] and b"SUBSCRIBE is not served" in before[3]
+
+
+def test_statements_are_told_without_their_values_and_with_their_server(mysql_pair, proxima, tmp_path):
+    writer, reader = mysql_pair
+    proxy = proxima(made(tmp_path, writer, reader))
+    wait_for_members(proxy, writer, reader)
+    ended = threading.Event()
+
+    def asks():
+        with connect(proxy.address) as client:
+            while not ended.wait(0.005):
+                rows(client, "SELECT 'secret', 5 FROM dual")
+
+    with ThreadPoolExecutor(1) as threads, Watcher(proxy, "/watch?with=samples") as watcher:
+        asking = threads.submit(asks)
+        try:
+            watcher.until(lambda now: now.get("hot_keys", {}).get("readers"), "statements are told")
+            assert watcher.document["hot_keys"]["readers"][0]["key"] == "SELECT ?, ... FROM dual"
+            [line] = tapped(proxy, "limit=1&route=readers")[1]
+            assert (line["pool"], line["member"]) == ("readers", reader.address)
+            assert line["key"] == "SELECT ?, ... FROM dual"
+        finally:
+            ended.set()
+        asking.result()

@@ -8,7 +8,7 @@ use super::{
     Answer, Leaf, Node, NodeId, Tree, Wait, Walk,
     flight::{MISPLACED, child_of, is_good},
     step::pass_by_ejected,
-    tree::{AttemptRecord, Watched},
+    tree::{AttemptRecord, Watched, WatchedText},
 };
 use crate::{
     engine::{ClientId, Engine, FlightId, ReplyTo, Sleeper},
@@ -226,7 +226,7 @@ impl Engine {
     }
 
     fn unwrapped(&mut self, tree: &Rc<Tree>, id: FlightId, answer: &Answer<'_>) {
-        let client = self.client_of(tree, id);
+        let (client, text) = (self.client_of(tree, id), self.text_of(tree, id));
         let Some(flight) = self.router.flights.get(id) else {
             return;
         };
@@ -242,6 +242,7 @@ impl Engine {
             class: walk.request.class,
             client,
             took: self.now - flight.until,
+            text,
         };
         let held = handle.reply(&watched, answer);
         if tree.times() {
@@ -269,6 +270,32 @@ impl Engine {
             Node::Wrap { handle, .. } if handle.names_client() => self.address_of(flight.parent),
             _ => None,
         }
+    }
+
+    /// What the request of a wrap's flight says, if that is a text and the wrap reads those.
+    fn text_of(&mut self, tree: &Rc<Tree>, id: FlightId) -> Option<WatchedText> {
+        let flight = self.router.flights.get(id)?;
+        let Node::Wrap { handle, child } = tree.node(flight.node) else {
+            return None;
+        };
+        let texts = flight.origin.protocol.texts().filter(|_| handle.reads_texts())?;
+        let (request, origin, to) = (flight.request, flight.origin, flight.parent);
+        let message = std::mem::take(&mut flight.message);
+        let walk = Walk {
+            tree,
+            origin,
+            request: &request,
+            message: &message,
+            to,
+        };
+        let client = self.slot_of(to).map(|(client, _)| client);
+        let session = self.clients.session(client);
+        let text = texts.shown(session, &request, &message).unwrap_or_default();
+        let member = self.first_member(*child, &walk, b"");
+        if let Some(flight) = self.router.flights.get(id) {
+            flight.message = message;
+        }
+        Some(WatchedText { text, member })
     }
 
     /// Passes on the answer that a flight has held back.
@@ -343,7 +370,7 @@ impl Engine {
                 continue;
             }
             let tree = Rc::clone(&self.router.flights.peek(id)?.tree);
-            let client = self.client_of(&tree, id);
+            let (client, text) = (self.client_of(&tree, id), self.text_of(&tree, id));
             // It is seen that there is a value, and nothing of it.
             let seen = Reply::new(Outcome::Found, 0);
             let seen = Answer::Reply(&seen, b"");
@@ -371,6 +398,7 @@ impl Engine {
                     class: request.class,
                     client,
                     took: self.now - flight.until,
+                    text,
                 };
                 handle.reply(&watched, &seen);
             }

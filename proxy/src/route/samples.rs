@@ -36,8 +36,10 @@ pub struct Sample {
     pub command: &'static str,
     /// What it does to the data.
     pub class: Class,
-    /// Its key.
+    /// Its key; of a request that is a text, that without its values.
     pub key: Box<[u8]>,
+    /// Of a request that is a text, the member to which it leads first: its pool, and its name there.
+    pub member: Option<(String, String)>,
     /// How it has ended.
     pub outcome: Outcome,
     /// The time from its way into the tree to its answer.
@@ -126,6 +128,7 @@ mod tests {
                 command: "get",
                 class: Class::Read,
                 key: b"k".as_slice().into(),
+                member: None,
                 outcome: Outcome::Found,
                 took: Micros(5),
                 weight: samples.weight(),

@@ -146,6 +146,7 @@ mod tests {
             command: "get",
             class: Class::Read,
             key: key.as_bytes().into(),
+            member: None,
             outcome: Outcome::Found,
             took: Micros(1),
             weight,

@@ -41,7 +41,12 @@ impl Proxy {
             key: &sample.key,
         };
         let Ok(explained) = self.explained(sample.listener.into(), example, sample.client) else {
-            return Trace::default();
+            let pool = sample.member.as_ref().map(|(pool, _)| pool.clone());
+            return Trace {
+                nodes: Vec::new(),
+                member: sample.member.clone(),
+                pool,
+            };
         };
         // Routes to which only an answer can lead are no part of the way.
         let is_taken = |note: &str| !note.contains("then");

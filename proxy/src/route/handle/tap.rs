@@ -7,6 +7,7 @@ use proxima_wire::message::Request;
 
 use super::Random;
 use crate::{
+    members::Member,
     micros::Micros,
     route::{
         Answer,
@@ -38,13 +39,20 @@ impl Wrap for Tap {
         true
     }
 
+    fn reads_texts(&self) -> bool {
+        true
+    }
+
     fn reply(&self, watched: &Watched<'_>, answer: &Answer<'_>) -> Micros {
+        let text = watched.text.as_ref();
+        let names = |member: &Arc<Member>| (member.pool.name.to_string(), member.name.clone());
         self.samples.put(Sample {
             listener: self.listener,
             client: watched.client,
             command: watched.command,
             class: watched.class,
-            key: watched.key.into(),
+            key: text.map_or(watched.key, |text| text.text.as_bytes()).into(),
+            member: text.and_then(|text| text.member.as_ref().map(names)),
             outcome: answer.outcome(),
             took: watched.took,
             weight: self.samples.weight(),

@@ -33,7 +33,9 @@ pub(super) use self::{
     each_changed::EachChanged,
     greeting::Greeting,
     script::{Ask, Begin, Give, Run, Script, ScriptRequest, Sent, Turn},
-    shapes::{Asking, Attempt, AttemptRecord, ByAddress, Choose, Fan, Of, Watched, Wrap, Wrapped},
+    shapes::{
+        Asking, Attempt, AttemptRecord, ByAddress, Choose, Fan, Of, Watched, WatchedText, Wrap, Wrapped,
+    },
 };
 pub use self::{
     near::{NearNode, NearRuleFor, Takes},

@@ -8,7 +8,7 @@ use super::Children;
 use crate::{
     client::Clients,
     engine::{ClientId, FlightId},
-    members::Locality,
+    members::{Locality, Member},
     metrics::FailoverCounts,
     micros::Micros,
     protocol::{PoolRequest, Protocol, Session},
@@ -291,6 +291,10 @@ pub trait Wrap: Send {
     fn names_client(&self) -> bool {
         false
     }
+    /// Is it told what requests say that are texts?
+    fn reads_texts(&self) -> bool {
+        false
+    }
     /// What keeps the requests that it watches, if they are slow; `None`: nothing does.
     fn times(&self) -> Option<&Timing> {
         None
@@ -310,7 +314,7 @@ pub trait Wrap: Send {
 }
 
 /// A request that a wrap watches, when its answer has come.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Watched<'a> {
     /// Its key.
     pub key: &'a [u8],
@@ -322,6 +326,17 @@ pub struct Watched<'a> {
     pub client: Option<IpAddr>,
     /// The time since it has come by.
     pub took: Micros,
+    /// What it says, if it is a text and the wrap [reads](Wrap::reads_texts) those.
+    pub text: Option<WatchedText>,
+}
+
+/// A request that is a text, as a statement is.
+#[derive(Clone, Debug)]
+pub struct WatchedText {
+    /// The text without its values; empty if it cannot be read.
+    pub text: String,
+    /// The member to which it leads first; `None`: it leads to none, or it is not known to which.
+    pub member: Option<Arc<Member>>,
 }
 
 /// The rule by which a gather has its answer.

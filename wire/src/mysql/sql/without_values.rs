@@ -10,10 +10,10 @@ const TOLD: usize = 1024;
 /// What stands in place of a value.
 const VALUE: &str = "?";
 /// What stands in place of further values of a list, and of what is left out at the end.
-const MORE: &str = "…";
+const MORE: &str = "...";
 
 /// The text with `?` in place of each number and each text in quotes, without comments, and with one blank where
-/// there are any. Further values of a list are one `…`, so that lists of any length look alike. Names and words
+/// there are any. Further values of a list are one `...`, so that lists of any length look alike. Names and words
 /// stay. `None`: the text cannot be read.
 pub fn without_values(text: &[u8], mode: Mode) -> Option<String> {
     if text.len() > LONGEST || !mode.charset.is_readable(text) {
@@ -69,7 +69,7 @@ fn begins_list(out: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{LONGEST, Mode, TOLD, without_values};
+    use super::{LONGEST, MORE, Mode, TOLD, without_values};
 
     fn shown(text: &str) -> String {
         without_values(text.as_bytes(), Mode::default()).unwrap()
@@ -85,11 +85,11 @@ mod tests {
             ),
             (
                 "INSERT INTO t VALUES (1, 'a', 2.5e3), (2,'b',3)",
-                "INSERT INTO t VALUES (?, …), (?, …)",
+                "INSERT INTO t VALUES (?, ...), (?, ...)",
             ),
             (
                 "SELECT * FROM t WHERE id IN (1,2,3,4)",
-                "SELECT * FROM t WHERE id IN (?, …)",
+                "SELECT * FROM t WHERE id IN (?, ...)",
             ),
             (
                 "UPDATE t /* secret */ SET a = -1, b = 2",
@@ -100,7 +100,7 @@ mod tests {
                 "SET PASSWORD FOR ?@? = ?",
             ),
             ("SELECT @'secret', @@sql_mode", "SELECT @?, @@sql_mode"),
-            ("SELECT x'ff', _utf8'a', 0xff", "SELECT x?, _utf8?, …"),
+            ("SELECT x'ff', _utf8'a', 0xff", "SELECT x?, _utf8?, ..."),
             ("SELECT 0xff, a", "SELECT ?, a"),
             ("SELECT \"a\\\"b\"", "SELECT ?"),
             ("/*!50000 SELECT 'secret' */", ""),
@@ -123,7 +123,7 @@ mod tests {
         };
         assert_eq!(
             without_values(b"SELECT 'a\\', 'b'", plain).unwrap(),
-            "SELECT ?, …"
+            "SELECT ?, ..."
         );
     }
 
@@ -132,6 +132,6 @@ mod tests {
         assert_eq!(without_values(b"SELECT 'secret", Mode::default()), None);
         assert_eq!(without_values(&vec![b'a'; LONGEST + 1], Mode::default()), None);
         let long = shown(&"ü, ".repeat(TOLD));
-        assert!(long.len() <= TOLD + '…'.len_utf8() && long.ends_with('…'));
+        assert!(long.len() <= TOLD + MORE.len() && long.ends_with(MORE));
     }
 }
