@@ -31,7 +31,11 @@ trap stop EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-title() { printf '\n== %s\n\n' "$*"; }
+# With PAUSE=1 each step waits for Enter: time to look at the console.
+title() {
+    [[ -z ${PAUSE:-} ]] || read -r -p "(Enter goes on) " || true
+    printf '\n== %s\n\n' "$*"
+}
 fail() { echo "demo: $*" >&2; exit 1; }
 
 # talk NODE COMMANDS sends the commands to that node's proxy and prints the answers.
@@ -90,6 +94,7 @@ title "Three nodes find each other"
 for node in 1 2 3; do start_memcached $node; done
 for node in 1 2 3; do start_proxima $node; done
 for node in 1 2 3; do ready $node; done
+echo "consoles, for a browser: http://127.0.0.1:9311/, http://127.0.0.2:9311/, http://127.0.0.3:9311/"
 "$proxima" fleet show --admin 127.0.0.1:9311
 
 title "What one node has written, every node reads"

@@ -33,7 +33,11 @@ trap stop EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-title() { printf '\n== %s\n\n' "$*"; }
+# With PAUSE=1 each step waits for Enter: time to look at the console.
+title() {
+    [[ -z ${PAUSE:-} ]] || read -r -p "(Enter goes on) " || true
+    printf '\n== %s\n\n' "$*"
+}
 fail() { echo "demo: $*" >&2; exit 1; }
 
 # talk ADDRESS PORT COMMANDS sends the commands and prints the answers.
@@ -122,7 +126,7 @@ cat "$here/proxima.yaml"
 for node in 1 2 3; do start_memcached $node; done
 for node in 1 2 3; do
     start_proxima $node
-    echo "node $node: memcached on 127.0.0.$node:$cache_port, Proxima on 127.0.0.$node:$proxy_port"
+    echo "node $node: memcached on 127.0.0.$node:$cache_port, Proxima on 127.0.0.$node:$proxy_port, its console at http://127.0.0.$node:$admin_port/"
 done
 
 title "A write reaches all"

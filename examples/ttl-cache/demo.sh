@@ -48,6 +48,7 @@ await 7711
 pids+=($!)
 await 11711
 await 9711
+echo "console, for a browser: http://127.0.0.1:9711/"
 
 svg=()
 [ -z "${FIGURES:-}" ] || svg=(--svg "$here/reads.svg" --json "$here/reads.json")
