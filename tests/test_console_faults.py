@@ -76,5 +76,6 @@ def test_which_configuration_was_refused(proxima, memcached, browser):
     text = browser.shows("A change was refused at", version)
     for line in words.splitlines():
         assert line.strip() in text, line
-    assert "the configuration was refused" in text.splitlines()[0]
+    sentence = text.splitlines()[0]
+    assert "the configuration was refused" in sentence and "(and 1 more)" in sentence
     browser.picture("fault-refused")

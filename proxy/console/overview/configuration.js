@@ -21,6 +21,7 @@ export function configuration({ configuration: found }) {
         { class: "words", tabindex: "0", role: "region", "aria-label": "Why it was refused" },
         lines(refused),
       ),
+    refused && h("p", { class: "note" }, "Until it is mended, a proxy that is started with it ends at once."),
     h(
       "p",
       { class: "note" },

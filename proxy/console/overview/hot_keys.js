@@ -32,7 +32,7 @@ export function hotKeys(facts) {
         },
         { name: "pool", title: "Pool", cell: (hot) => foreign(hot.pool, 40) },
         { name: "rate", title: "Requests/s", isFigure: true, cell: (hot) => rough(hot.rate) },
-        { name: "share", title: "Of its pool's", isFigure: true, cell: (hot) => percent(hot.share) },
+        { name: "share", title: "Share of its pool", isFigure: true, cell: (hot) => percent(hot.share) },
       ],
       rows,
       (hot) => `${hot.pool} ${hot.key}`,

@@ -31,7 +31,12 @@ export const near = {
           : "Settings that are changed here end with the process.",
       ),
       table("Rules", COLUMNS, found.rules, (rule) => rule.name, { address, sort: "" }),
-      h("p", { class: "note" }, "What others change at the servers is seen after a rule's time at most."),
+      h(
+        "p",
+        { class: "note" },
+        "Hits and misses are those since the start, while a rule is on. What others change at the servers is seen " +
+          "after a rule's time at most.",
+      ),
       hottest(),
     ];
   },
@@ -93,7 +98,7 @@ function state({ on, configured }) {
     .map(([name, value]) => `${name} ${value}`)
     .join(", ");
   return [
-    h("span", { class: "state" }, mark(on ? "good" : "quiet"), on ? "on" : "off: nothing is kept"),
+    h("span", { class: "state" }, mark(on ? "good" : differs ? "warn" : "quiet"), on ? "on" : "off: nothing is kept"),
     differs && h("small", null, `the file says ${foreign(differs)}`),
   ];
 }

@@ -49,9 +49,15 @@ impl Health {
             _ => {}
         }
         if let Some(error) = &view.reloads.refused {
-            let error = error.lines().next().unwrap_or_default();
+            // A line is a mistake. Whoever mends one wants to know that there are others.
+            let mut mistakes = error.lines();
+            let first = mistakes.next().unwrap_or_default();
+            let more = match mistakes.count() {
+                0 => String::new(),
+                more => format!(" (and {more} more)"),
+            };
             reasons.push(format!(
-                "the configuration was refused, and the one before runs: {error}"
+                "the configuration was refused, and the one before runs: {first}{more}"
             ));
         }
         // What lets nothing be read stands before what only makes it slow.
