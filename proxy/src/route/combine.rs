@@ -206,9 +206,20 @@ impl Engine {
         children: &[NodeId],
         tried: AttemptRecord,
     ) -> bool {
-        let (Some(flight), Some(&child)) = (self.router.flights.get(id), children.get(tried.child)) else {
-            return false;
-        };
+        let stays = children
+            .get(tried.child)
+            .and_then(|&child| self.with_request(tree, id, |engine, walk| engine.stays_whole(child, walk)));
+        stays.unwrap_or(false)
+    }
+
+    /// Lets `look` see the request of a flight as it walks. `None`: the flight has ended.
+    pub(super) fn with_request<T>(
+        &mut self,
+        tree: &Rc<Tree>,
+        id: FlightId,
+        look: impl FnOnce(&mut Self, &Walk<'_>) -> T,
+    ) -> Option<T> {
+        let flight = self.router.flights.get(id)?;
         let (request, origin, to) = (flight.request, flight.origin, flight.parent);
         let message = std::mem::take(&mut flight.message);
         let walk = Walk {
@@ -218,11 +229,11 @@ impl Engine {
             message: &message,
             to,
         };
-        let stays = self.stays_whole(child, &walk);
+        let seen = look(self, &walk);
         if let Some(flight) = self.router.flights.get(id) {
             flight.message = message;
         }
-        stays
+        Some(seen)
     }
 
     fn unwrapped(&mut self, tree: &Rc<Tree>, id: FlightId, answer: &Answer<'_>) {
@@ -279,23 +290,15 @@ impl Engine {
             return None;
         };
         let texts = flight.origin.protocol.texts().filter(|_| handle.reads_texts())?;
-        let (request, origin, to) = (flight.request, flight.origin, flight.parent);
-        let message = std::mem::take(&mut flight.message);
-        let walk = Walk {
-            tree,
-            origin,
-            request: &request,
-            message: &message,
-            to,
-        };
-        let client = self.slot_of(to).map(|(client, _)| client);
-        let session = self.clients.session(client);
-        let text = texts.shown(session, &request, &message).unwrap_or_default();
-        let member = self.first_member(*child, &walk, b"");
-        if let Some(flight) = self.router.flights.get(id) {
-            flight.message = message;
-        }
-        Some(WatchedText { text, member })
+        self.with_request(tree, id, |engine, walk| {
+            let client = engine.slot_of(walk.to).map(|(client, _)| client);
+            let session = engine.clients.session(client);
+            let text = texts.shown(session, walk.request, walk.message);
+            WatchedText {
+                text: text.unwrap_or_default(),
+                member: engine.first_member(*child, walk, b""),
+            }
+        })
     }
 
     /// Passes on the answer that a flight has held back.

@@ -3,7 +3,7 @@
 //!
 //! Invariant: an answer that goes up through several flights is noted once, at the lowest.
 
-use std::{mem, rc::Rc};
+use std::rc::Rc;
 
 use proxima_wire::message::Outcome;
 
@@ -179,7 +179,7 @@ impl Engine {
         let Some(flight) = self.router.flights.get(id) else {
             return;
         };
-        let (took, to) = (self.now - flight.until, flight.parent);
+        let took = self.now - flight.until;
         let timing = match tree.node(flight.node) {
             Node::Wrap { handle, .. } => handle.times().filter(|timing| took >= timing.over()),
             _ => None,
@@ -188,46 +188,31 @@ impl Engine {
             return;
         };
         let steps = flight.steps.take().unwrap_or_default();
-        let (request, origin, message) = (flight.request, flight.origin, mem::take(&mut flight.message));
-        let walk = Walk {
-            tree,
-            origin,
-            request: &request,
-            message: &message,
-            to,
-        };
-        let protocol = origin.protocol;
-        let client = self.slot_of(to).map(|(client, _)| client);
-        let session = self.clients.session(client);
-        let statement = protocol
-            .texts()
-            .and_then(|texts| texts.shown(session, &request, &message));
-        let mut scratch = [0; 250];
-        let key = walk.key(&mut scratch);
-        let has_more_steps = steps.has_more;
-        let steps = steps
-            .all
-            .into_iter()
-            .map(|step| self.told(step, &walk, key))
-            .collect();
-        timing.put(SlowRequest {
-            number: 0,
-            at: self.unix(),
-            listener: 0,
-            client: self.address_of(to),
-            command: protocol.command_name(request.command),
-            class: request.class,
-            key: timing.shown(key),
-            statement,
-            outcome,
-            took,
-            weight: 1,
-            steps,
-            has_more_steps,
+        self.with_request(tree, id, |engine, walk| {
+            let protocol = walk.origin.protocol;
+            let client = engine.slot_of(walk.to).map(|(client, _)| client);
+            let session = engine.clients.session(client);
+            let texts = protocol.texts();
+            let statement = texts.and_then(|texts| texts.shown(session, walk.request, walk.message));
+            let mut scratch = [0; 250];
+            let key = walk.key(&mut scratch);
+            let all = steps.all.into_iter();
+            timing.put(SlowRequest {
+                number: 0,
+                at: engine.unix(),
+                listener: 0,
+                client: engine.address_of(walk.to),
+                command: protocol.command_name(walk.request.command),
+                class: walk.request.class,
+                key: timing.shown(key),
+                statement,
+                outcome,
+                took,
+                weight: 1,
+                steps: all.map(|step| engine.told(step, walk, key)).collect(),
+                has_more_steps: steps.has_more,
+            });
         });
-        if let Some(flight) = self.router.flights.get(id) {
-            flight.message = message;
-        }
     }
 
     /// A step with the server that was asked: the one that the answer names, or the one that the key leads to.
