@@ -71,7 +71,7 @@ pub(super) struct Watch {
     after: u64,
     /// Only events of this kind are told.
     kind: Option<String>,
-    /// A state has been told.
+    /// The stream has told something.
     has_begun: bool,
 }
 
@@ -177,6 +177,7 @@ impl Watch {
                         tell(News::State(&document.value))
                     }
                     "log" => {
+                        self.has_begun = true;
                         self.after = data["seq"].as_u64().unwrap_or(self.after);
                         match self.kind.as_ref().is_none_or(|kind| data["kind"] == **kind) {
                             true => tell(News::Event(data)),
