@@ -216,3 +216,18 @@ def test_a_watcher_that_takes_nothing_is_closed_and_the_others_are_told(memcache
 def test_a_bad_question_is_refused_in_words(proxy, path, words):
     status, text = proxy.http(path)
     assert status == 400 and words in text
+
+
+def test_clients_that_do_not_take_what_is_sent_to_them_are_told(proxy):
+    """Who waits for whom: they wait for themselves."""
+    with Watcher(proxy) as watcher, proxy.raw() as client:
+        watcher.until(lambda now: now["clients"]["slow_readers"] == 0, "all take what is sent")
+        client.set("large", b"v" * 900_000)
+        client.send(b"get large\r\n" * 40)
+        watcher.until(lambda now: now["clients"]["slow_readers"] == 1, "one does not")
+        watcher.until(lambda now: now["clients"]["unread_us"] > 1_000_000, "for more than a second")
+        assert watcher.document["clients"]["unread_bytes"] > 0
+        assert proxy.metric("slow_readers") == 1 and proxy.metric("slow_readers_longest_seconds") >= 1
+        for _ in range(40):
+            client.until(b"\r\nEND\r\n")
+        watcher.until(lambda now: now["clients"]["slow_readers"] == 0, "it has taken all")

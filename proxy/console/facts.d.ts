@@ -288,7 +288,7 @@ export interface Facts {
     failures: number;
   };
   rates: Record<string, number>;
-  clients: { open: number; most: number };
+  clients: { open: number; most: number; slow_readers: number; unread_bytes: number; unread_us: number };
   latency?: Latency;
   listeners: Record<string, Listener>;
   pools: Record<string, Pool>;

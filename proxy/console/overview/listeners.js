@@ -1,7 +1,7 @@
 // Listeners, and how fast their clients are answered.
 
 import { h } from "../element.js";
-import { foreign, latency, rough, whole } from "../format.js";
+import { foreign, latency, rough, size, whole } from "../format.js";
 import { table } from "../table.js";
 
 /** @typedef {import("../facts.js").Facts} Facts */
@@ -42,5 +42,15 @@ export function listeners(facts) {
       Object.entries(facts.listeners),
       ([address]) => address,
     ),
+    h("p", { class: "note" }, readers(facts)),
+  );
+}
+
+/** Who takes what is sent to them slowly. @param {Facts} facts */
+function readers({ clients: { slow_readers: count, unread_bytes: bytes, unread_us: longest } }) {
+  if (count === 0) return "All clients take what is sent to them.";
+  return (
+    `${whole(count)} of the clients have not taken ${size(bytes)} that were sent to them, the first of them ` +
+    `for ${latency(longest)}: what they wait for is themselves.`
   );
 }

@@ -84,6 +84,8 @@ pub struct Client {
     pub(super) stuck: Micros,
     /// Bytes that were on their way to the client, here and in the kernel, when `stuck` was set.
     pub(super) stuck_backlog: usize,
+    /// Since when its socket has not taken all bytes. `None`: it had when that was looked at last.
+    pub(super) behind: Option<Micros>,
 }
 
 impl Entry for Client {

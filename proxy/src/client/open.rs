@@ -69,6 +69,7 @@ impl Engine {
             active: now,
             stuck: Micros::ZERO,
             stuck_backlog: 0,
+            behind: None,
         });
         self.admit(id, &[]);
         self.metrics.clients.accepted += 1;

@@ -2,6 +2,7 @@
 
 use crate::{
     engine::{ClientId, Endpoint, Engine},
+    metrics::SlowReaders,
     micros::Micros,
     reactor::Conn,
 };
@@ -20,6 +21,7 @@ impl Engine {
         let mut old: Vec<Endpoint> = Vec::new();
         let (mut gone, mut subscribers): (Vec<ClientId>, Vec<ClientId>) = Default::default();
         let unfinished = Micros::from(self.limits.request_timeout);
+        let mut slow_readers = SlowReaders::default();
         for (id, client) in self.clients.table.iter_mut() {
             let waiting = client.stream.conn.map_or(0, refused);
             let due = waiting + client.stream.out.len() + client.stream.wire.len();
@@ -35,6 +37,11 @@ impl Engine {
                 Some(conn) if waiting > 0 => waiting + unacknowledged(conn),
                 _ => 0,
             };
+            if waiting == 0 {
+                client.behind = None;
+            } else {
+                slow_readers.count(waiting, now - *client.behind.get_or_insert(now));
+            }
             if outstanding == 0 || outstanding != client.stuck_backlog {
                 (client.stuck, client.stuck_backlog) = (now, outstanding);
             }
@@ -64,6 +71,7 @@ impl Engine {
                 subscribers.push(id);
             }
         }
+        self.metrics.slow_readers = slow_readers;
         // The flush closes a client to which nothing is due. A later one does it when the last reply has
         // left.
         old.into_iter().for_each(|endpoint| self.flush_later(endpoint));

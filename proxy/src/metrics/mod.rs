@@ -6,6 +6,7 @@ mod named;
 mod near;
 mod outcomes;
 mod sessions;
+mod slow_readers;
 mod tls;
 
 use std::collections::BTreeMap;
@@ -18,6 +19,7 @@ pub use self::{
     near::{NearCounts, NearRuleCounts},
     outcomes::Outcomes,
     sessions::SessionCounts,
+    slow_readers::SlowReaders,
     tls::TlsCounts,
 };
 
@@ -385,6 +387,8 @@ pub struct Metrics {
     pub near: NearCounts,
     /// Gauge, filled in when the metrics are handed out: open clients.
     pub open_clients: u64,
+    /// Gauges: clients that take what is sent to them slowly.
+    pub slow_readers: SlowReaders,
     /// Gauge, filled in when the metrics are handed out: sessions by their state.
     pub sessions: SessionCounts,
     /// Gauge: clients known to be on one NUMA node, on one socket, and anywhere on this host.
@@ -530,6 +534,7 @@ impl Metrics {
         self.tls.add(&other.tls);
         self.near.add(&other.near);
         self.open_clients += other.open_clients;
+        self.slow_readers.add(&other.slow_readers);
         self.sessions.add(&other.sessions);
         (self.located.iter_mut().zip(other.located)).for_each(|(mine, theirs)| *mine += theirs);
         self.open_lanes += other.open_lanes;

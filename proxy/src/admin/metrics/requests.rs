@@ -35,6 +35,21 @@ pub(super) fn clients(metrics: &Metrics, page: &mut Page) {
     ] {
         page.row("clients_closed_total", &format!("reason=\"{reason}\""), count);
     }
+    page.gauge(
+        "slow_readers",
+        "Clients that have not taken all that was sent to them.",
+        metrics.slow_readers.clients,
+    );
+    page.gauge(
+        "slow_readers_bytes",
+        "Bytes that they have not taken.",
+        metrics.slow_readers.bytes,
+    );
+    page.gauge(
+        "slow_readers_longest_seconds",
+        "For how long the first of them has been one.",
+        metrics.slow_readers.longest.as_secs(),
+    );
     page.counter(
         "requests_refused",
         "Requests answered with an error without being routed.",
