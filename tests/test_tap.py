@@ -226,3 +226,23 @@ def test_statements_are_told_without_their_values_and_with_their_server(mysql_pa
         finally:
             ended.set()
         asking.result()
+
+
+@pytest.mark.parametrize("keys", ["hidden", "hashed"])
+def test_keys_of_samples_are_told_as_the_configuration_says(servers, proxima, keys):
+    admin = {"address": ports.address(), "keys": keys}
+    proxy = proxima(config("cache", {"cache": {"servers": [servers[0].address]}}, admin=admin))
+    with Watcher(proxy, "/watch?with=samples") as watcher, asking(proxy, *gets(b"secret-key")):
+        watcher.until(lambda now: now.get("edges"), "requests are sampled")
+        [line] = tapped(proxy, "limit=1")[1]
+        told = line.get("key")
+        if keys == "hidden":
+            assert told is None
+            assert not any(watcher.document["hot_keys"].values())
+        else:
+            watcher.until(lambda now: now["hot_keys"].get("cache"), "hot keys are told")
+            assert watcher.document["hot_keys"]["cache"][0]["key"] == told and told.startswith("#")
+        assert "secret-key" not in json.dumps(watcher.document)
+        # By prefixes they could be found one letter after the other.
+        why = "`prefix` would tell what `admin.keys` does not\n"
+        assert tapped(proxy, "prefix=secret") == (400, why)

@@ -289,6 +289,7 @@ nodes: {from: run/nodes.sock, grace: 5s}
         fleet: None,
         near: NearCache::default(),
         hot_keys: HotKeys::Watched,
+        sampled_keys: ShownKeys::Plain,
         slow_requests: None,
         spool: None,
         state: None,

@@ -27,10 +27,16 @@ use super::{
     request_words,
     sampling::{Sampling, Traced},
 };
-use crate::{config::parse_duration, control::Trace, route::Sample};
+use crate::{
+    config::{parse_duration, schema::ShownKeys},
+    control::Trace,
+    route::{Sample, shown_key},
+};
 
 /// Requests that are told where the query does not say how many.
 const LIMIT: usize = 100;
+/// Whoever could ask for prefixes would find the keys by trying.
+const HIDDEN: &str = "`prefix` would tell what `admin.keys` does not\n";
 /// Lines that wait for one who watches.
 const WAITING: usize = 256;
 
@@ -43,7 +49,8 @@ struct Line {
     client: Option<String>,
     command: &'static str,
     class: &'static str,
-    key: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pool: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -74,6 +81,9 @@ pub(super) async fn tap(
         Ok(parsed) => parsed,
         Err(why) => return (StatusCode::BAD_REQUEST, format!("{why}\n")).into_response(),
     };
+    if filter.prefix.is_some() && sampling.proxy().sampled_keys() != ShownKeys::Plain {
+        return (StatusCode::BAD_REQUEST, HIDDEN).into_response();
+    }
     let (to, mut lines) = mpsc::channel(WAITING);
     lasts.begin();
     tokio::spawn(tell(sampling, filter, limit, to));
@@ -149,7 +159,7 @@ async fn tell(sampling: Sampling, filter: Filter, limit: usize, to: mpsc::Sender
                     continue;
                 }
                 told += 1;
-                line(&traced, address)
+                line(&traced, address, sampling.proxy().sampled_keys())
             }
             Err(RecvError::Lagged(skipped)) => format!("{{\"skipped\":{skipped}}}\n"),
             Err(RecvError::Closed) => return,
@@ -164,7 +174,7 @@ async fn tell(sampling: Sampling, filter: Filter, limit: usize, to: mpsc::Sender
     clippy::disallowed_methods,
     reason = "beside the control thread, which owns the clock"
 )]
-fn line(traced: &Traced, listener: String) -> String {
+fn line(traced: &Traced, listener: String, keys: ShownKeys) -> String {
     let (sample, trace) = &**traced;
     let member = trace.member.as_ref().map(|(_, name)| name.clone());
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -174,7 +184,7 @@ fn line(traced: &Traced, listener: String) -> String {
         client: sample.client.map(|client| client.to_string()),
         command: sample.command,
         class: request_words::class(sample.class),
-        key: sample.key.escape_ascii().to_string(),
+        key: shown_key(&sample.key, keys),
         pool: trace.pool.clone(),
         member,
         outcome: request_words::outcome(sample.outcome),

@@ -234,6 +234,11 @@ impl Proxy {
         &self.slow_requests
     }
 
+    /// How keys in samples of requests are told.
+    pub fn sampled_keys(&self) -> schema::ShownKeys {
+        self.rooms().configuration.config().sampled_keys
+    }
+
     /// Are hot keys counted although nobody watches?
     pub fn counts_hot_keys(&self) -> bool {
         self.rooms().configuration.config().hot_keys == schema::HotKeys::On

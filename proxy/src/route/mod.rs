@@ -53,6 +53,7 @@ pub use self::{
     samples::{Sample, Samples},
     slow_requests::{SlowRequest, SlowRequests, StepTime, WaitedFor},
     stateful_pool::StatefulPool,
+    timing::shown_key,
     tree::{Children, Copies, Leaf, NearNode, NearRuleFor, Node, NodeId, Query, Takes, Tree, Wait},
     walk::Walk,
 };

@@ -42,14 +42,7 @@ impl Timing {
 
     /// The key as people are told it.
     pub(super) fn shown(&self, key: &[u8]) -> Option<String> {
-        if key.is_empty() {
-            return None;
-        }
-        match self.terms.keys {
-            ShownKeys::Hidden => None,
-            ShownKeys::Hashed => Some(hashed(key)),
-            ShownKeys::Plain => Some(told(key)),
-        }
+        shown_key(key, self.terms.keys).filter(|_| !key.is_empty())
     }
 
     /// Keeps a request of this listener, which stands for others that were not timed.
@@ -61,6 +54,15 @@ impl Timing {
             ..request
         };
         self.to.put(request, self.terms.keep);
+    }
+}
+
+/// A key as people are told it; `None`: they are not.
+pub fn shown_key(key: &[u8], how: ShownKeys) -> Option<String> {
+    match how {
+        ShownKeys::Hidden => None,
+        ShownKeys::Hashed => Some(hashed(key)),
+        ShownKeys::Plain => Some(told(key)),
     }
 }
 

@@ -144,7 +144,7 @@ async fn tell(shared: Arc<Shared>) {
                 let mut document = recorder.document(&proxy);
                 if let Some(traffic) = &mut traffic {
                     traffic.count();
-                    document["hot_keys"] = traffic.hot_keys();
+                    document["hot_keys"] = traffic.hot_keys(proxy.sampled_keys());
                     document["edges"] = traffic.edges();
                 }
                 let change = patch::between(&before, &document);

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::sync::broadcast::{Receiver, error::TryRecvError};
 
 use super::latency::rounded;
-use crate::admin::sampling::Traced;
+use crate::{admin::sampling::Traced, config::schema::ShownKeys, route::shown_key};
 
 /// What is left of a count after a second.
 const LEFT: f64 = 0.9;
@@ -108,8 +108,8 @@ impl Traffic {
         Value::Object(rates.collect())
     }
 
-    /// The keys that are asked for most, by pool.
-    pub(super) fn hot_keys(&self) -> Value {
+    /// The keys that are asked for most, by pool; none if they are not told.
+    pub(super) fn hot_keys(&self, how: ShownKeys) -> Value {
         let mut pools: BTreeMap<&str, Vec<(&[u8], f64)>> = BTreeMap::new();
         for ((pool, key), &count) in &self.keys {
             pools.entry(pool).or_default().push((key, count));
@@ -118,10 +118,12 @@ impl Traffic {
             keys.sort_by(|(_, one), (_, other)| other.total_cmp(one));
             keys.truncate(TOLD);
             let all = self.pools.get(pool).copied().unwrap_or(1.0);
-            let keys = keys.into_iter().map(|(key, count)| HotKey {
-                key: key.escape_ascii().to_string(),
-                rate: rounded(count / self.seconds.max(1.0)),
-                share: (count / all * 1000.0).round() / 1000.0,
+            let keys = keys.into_iter().filter_map(|(key, count)| {
+                Some(HotKey {
+                    key: shown_key(key, how)?,
+                    rate: rounded(count / self.seconds.max(1.0)),
+                    share: (count / all * 1000.0).round() / 1000.0,
+                })
             });
             (pool.to_owned(), json!(keys.collect::<Vec<_>>()))
         });
@@ -137,7 +139,9 @@ mod tests {
     use tokio::sync::broadcast::{Sender, channel};
 
     use super::{COUNTED, Traffic};
-    use crate::{admin::sampling::Traced, control::Trace, micros::Micros, route::Sample};
+    use crate::{
+        admin::sampling::Traced, config::schema::ShownKeys, control::Trace, micros::Micros, route::Sample,
+    };
 
     fn send(to: &Sender<Traced>, key: &str, weight: f64, nodes: &[u32]) {
         let sample = Sample {
@@ -168,7 +172,7 @@ mod tests {
             send(&to, "c\x1b\n", 64.0, &[0, 3]);
             traffic.count();
         }
-        let (edges, keys) = (traffic.edges(), traffic.hot_keys());
+        let (edges, keys) = (traffic.edges(), traffic.hot_keys(ShownKeys::Plain));
         assert_eq!(edges["0"], 256.0);
         assert_eq!((&edges["2"], &edges["3"]), (&192.0.into(), &64.0.into()));
         assert_eq!(keys["cache"][0]["key"], "hot");
@@ -194,7 +198,13 @@ mod tests {
             traffic.count();
             assert!(traffic.keys.len() <= COUNTED + 4001, "{}", traffic.keys.len());
         }
-        assert_eq!(traffic.hot_keys()["cache"][0]["key"], "hot");
-        assert_eq!(traffic.hot_keys()["cache"].as_array().unwrap().len(), 20);
+        assert_eq!(traffic.hot_keys(ShownKeys::Plain)["cache"][0]["key"], "hot");
+        assert_eq!(
+            traffic.hot_keys(ShownKeys::Plain)["cache"]
+                .as_array()
+                .unwrap()
+                .len(),
+            20
+        );
     }
 }

@@ -75,6 +75,8 @@ pub struct Config {
     pub admin_tls: Option<ServerTls>,
     /// The file with the tokens of those who may change something there. `None`: whoever reaches it may.
     pub admin_tokens: Option<PathBuf>,
+    /// How keys in samples of requests are told there.
+    pub sampled_keys: ShownKeys,
     /// Where load balancers ask whether clients may be sent here.
     pub health: Vec<HealthListener>,
     /// How clients are led away.
@@ -278,6 +280,7 @@ impl Default for Config {
             admin_hosts: Vec::new(),
             admin_tls: None,
             admin_tokens: None,
+            sampled_keys: ShownKeys::Plain,
             health: Vec::new(),
             drain: Drain::DEFAULT,
             pools: BTreeMap::new(),

@@ -26,7 +26,8 @@ use crate::config::{
     routes::RouteForm,
     schema::{
         Access, Config, Consistency, Door, Drain, Embedded, HotKeys, Limits, Listener, NearCache, Nodes,
-        Permissions, PlainLogins, Protocol, Reads, ReplyStyle, SlowRequests, SocketOptions, Users, Writes,
+        Permissions, PlainLogins, Protocol, Reads, ReplyStyle, ShownKeys, SlowRequests, SocketOptions, Users,
+        Writes,
     },
     section::section,
 };
@@ -300,6 +301,8 @@ section! {
         /// more. It is read at every such request: add a new token before the old one is removed. Without it whoever
         /// reaches the port may change something, and orders of an operator are accepted from this host alone.
         token_file: Optional<PathText>,
+        /// How keys are told in samples of requests: `/tap`, hot keys. Whoever reaches the port may read them.
+        keys: Word<ShownKeys> = ShownKeys::Plain,
     }
 }
 
@@ -478,6 +481,7 @@ pub(super) fn build(keys: TopKeys, root: &Node, cx: &mut Reading) -> Config {
         admin: admin.as_ref().map(|admin| admin.address.clone()),
         admin_hosts: hosts.flatten().cloned().collect(),
         admin_tls: admin.as_ref().and_then(|admin| admin.tls.clone()),
+        sampled_keys: admin.as_ref().map_or(ShownKeys::Plain, |admin| admin.keys),
         admin_tokens: admin.and_then(|admin| admin.token_file),
         health: keys.health.unwrap_or_default(),
         drain: keys.drain.unwrap_or(Drain::DEFAULT),
