@@ -5,6 +5,7 @@ import json
 import pytest
 
 from harness import SOAK, until
+from harness.lab.objects import node_of
 from harness.lab.release import SPACE, Release
 from harness.lab.witness import Witness
 
@@ -25,7 +26,7 @@ def on(*nodes):
 
 def settled(lab, release, node):
     """Whether a node says that both peers are there and vote, and so does the witness."""
-    [pod] = [pod for pod in release.pods() if pod["spec"]["nodeName"] == node]
+    [pod] = [pod for pod in release.pods() if node_of(pod) == node]
     status = json.loads(lab.http(pod, 9150, "/fleet")[1])
     return len(status["peers"]) == 2 and len(status["voters"]) == 3
 

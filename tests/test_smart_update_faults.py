@@ -14,7 +14,7 @@ from harness.lab.backup import backup
 from harness.lab.failures import Failures
 from harness.lab.galera import SPACE
 from harness.lab.galera_clients import Clients, Verdict
-from harness.lab.objects import is_ready
+from harness.lab.objects import is_ready, node_of
 
 # One process has the lab.
 pytestmark = [
@@ -85,7 +85,7 @@ def drain_node(roll):
     roll.lab.kubectl("cordon", "n2")
     try:
         for pod in roll.pods.pods().values():
-            if pod["spec"]["nodeName"] == "n2":
+            if node_of(pod) == "n2":
                 until(lambda pod=pod: roll.pods.evict(pod) in (201, 404, 409), "it is evicted", every=0.5)
         until(lambda: all(map(is_ready, roll.pods.pods().values())), "all are back", every=0.5)
     finally:

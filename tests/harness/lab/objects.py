@@ -20,6 +20,11 @@ def is_ready(thing):
     return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
 
 
+def node_of(pod):
+    """The name of a pod's node; None: it has no place yet."""
+    return pod["spec"].get("nodeName")
+
+
 def path_of(pod):
     return f"/api/v1/namespaces/{pod['metadata']['namespace']}/pods/{pod['metadata']['name']}"
 

@@ -9,6 +9,7 @@ import yaml
 from .. import until
 from ..helm import CHART, PROGRAM
 from ..raw import Closed, Raw
+from .objects import node_of
 
 SPACE = "cache"
 """The namespace of releases."""
@@ -93,15 +94,13 @@ class Release:
 
     def pod(self, node):
         """The pod of a node."""
-        [found] = [pod for pod in self.pods() if pod["spec"]["nodeName"] == node]
+        [found] = [pod for pod in self.pods() if node_of(pod) == node]
         return found
 
     def has_other(self, pod):
         """Whether the place of a pod has another one."""
-        node, uid = pod["spec"]["nodeName"], pod["metadata"]["uid"]
-        return any(
-            each["spec"]["nodeName"] == node and each["metadata"]["uid"] != uid for each in self.pods()
-        )
+        node, uid = node_of(pod), pod["metadata"]["uid"]
+        return any(node_of(each) == node and each["metadata"]["uid"] != uid for each in self.pods())
 
     @contextlib.contextmanager
     def replaced(self):
@@ -120,7 +119,7 @@ class Release:
         """Waits until no pod is on a node."""
 
         def found():
-            return any(pod["spec"]["nodeName"] == node for pod in self._lab.pods(self._selector(), SPACE))
+            return any(node_of(pod) == node for pod in self._lab.pods(self._selector(), SPACE))
 
         # A controller looks for pods of nodes that are gone after a minute.
         until(lambda: not found(), f"no pod is on {node}", every=0.1, longest=150)
