@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness import ports, until
+from harness import SOAK, ports, until
 from harness.console import check
 from harness.proxy import config
 from harness.watching import Watcher
@@ -59,7 +59,7 @@ def test_a_thousand_servers_are_shown_anew_within_a_tenth_of_a_second(proxima, m
 
 
 FLAPPING = 500
-TIMES = 4
+TIMES = 20 if SOAK else 2
 
 
 def test_five_hundred_servers_that_flap_each_second_are_told_and_shown(proxima, memcached, browser):
