@@ -22,7 +22,7 @@ mod pieces;
 mod process;
 mod query;
 mod ready;
-mod request_words;
+mod request_row;
 mod role;
 mod sampling;
 mod since;

@@ -8,7 +8,11 @@ use axum::{
 };
 use serde::Serialize;
 
-use super::{Shared, query::Query, request_words};
+use super::{
+    Shared,
+    query::Query,
+    request_row::{self, RequestRow},
+};
 use crate::{
     config::schema,
     control::Proxy,
@@ -43,18 +47,10 @@ struct Terms {
 #[derive(Serialize)]
 struct Row {
     number: u64,
-    at_ms: u64,
-    listener: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    client: Option<String>,
-    command: &'static str,
-    class: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    key: Option<String>,
+    #[serde(flatten)]
+    request: RequestRow,
     #[serde(skip_serializing_if = "Option::is_none")]
     statement: Option<String>,
-    outcome: String,
-    us: u64,
     /// The number of requests that it stands for.
     weight: u32,
     steps: Vec<Step>,
@@ -125,15 +121,17 @@ fn parse(query: Option<&str>) -> Result<(u64, usize), String> {
 fn row(request: &SlowRequest, listener: String) -> Row {
     Row {
         number: request.number,
-        at_ms: request.at.0 / 1000,
-        listener,
-        client: request.client.map(|client| client.to_string()),
-        command: request.command,
-        class: request_words::class(request.class),
-        key: request.key.clone(),
+        request: RequestRow {
+            at_ms: request.at.0 / 1000,
+            listener,
+            client: request.client.map(|client| client.to_string()),
+            command: request.command,
+            class: request_row::class(request.class),
+            key: request.key.clone(),
+            outcome: request_row::outcome(request.outcome),
+            us: request.took.0,
+        },
         statement: request.statement.clone(),
-        outcome: request_words::outcome(request.outcome),
-        us: request.took.0,
         weight: request.weight,
         steps: request.steps.iter().map(step).collect(),
         more_steps: request.has_more_steps,
@@ -159,7 +157,7 @@ fn step(StepTime { what, begun, took }: &StepTime) -> Step {
             let (pool, address) = server.clone().unzip();
             step.pool = pool.filter(|pool| !pool.is_empty());
             step.server = address;
-            step.outcome = Some(request_words::outcome(*outcome));
+            step.outcome = Some(request_row::outcome(*outcome));
             step.why.clone_from(why);
         }
     }

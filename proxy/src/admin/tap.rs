@@ -24,7 +24,7 @@ use super::{
     connections::Lasts,
     pieces::Pieces,
     query::Query,
-    request_words,
+    request_row::{self, RequestRow},
     sampling::{Sampling, Traced},
 };
 use crate::{
@@ -43,20 +43,12 @@ const WAITING: usize = 256;
 /// What is told of a request.
 #[derive(Serialize)]
 struct Line {
-    at_ms: u64,
-    listener: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    client: Option<String>,
-    command: &'static str,
-    class: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    key: Option<String>,
+    #[serde(flatten)]
+    request: RequestRow,
     #[serde(skip_serializing_if = "Option::is_none")]
     pool: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     member: Option<String>,
-    outcome: String,
-    us: u64,
     /// The number of requests that it stands for.
     weight: f64,
 }
@@ -179,16 +171,18 @@ fn line(traced: &Traced, listener: String, keys: ShownKeys) -> String {
     let member = trace.member.as_ref().map(|(_, name)| name.clone());
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let line = Line {
-        at_ms: now.as_millis() as u64,
-        listener,
-        client: sample.client.map(|client| client.to_string()),
-        command: sample.command,
-        class: request_words::class(sample.class),
-        key: shown_key(&sample.key, keys),
+        request: RequestRow {
+            at_ms: now.as_millis() as u64,
+            listener,
+            client: sample.client.map(|client| client.to_string()),
+            command: sample.command,
+            class: request_row::class(sample.class),
+            key: shown_key(&sample.key, keys),
+            outcome: request_row::outcome(sample.outcome),
+            us: sample.took.0,
+        },
         pool: trace.pool.clone(),
         member,
-        outcome: request_words::outcome(sample.outcome),
-        us: sample.took.0,
         weight: sample.weight.round(),
     };
     let mut text = serde_json::to_string(&line).unwrap_or_default();
