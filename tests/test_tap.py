@@ -246,3 +246,25 @@ def test_keys_of_samples_are_told_as_the_configuration_says(servers, proxima, ke
         # By prefixes they could be found one letter after the other.
         why = "`prefix` would tell what `admin.keys` does not\n"
         assert tapped(proxy, "prefix=secret") == (400, why)
+
+
+@pytest.mark.parametrize("keys", ["hidden", "hashed", "plain"])
+def test_keys_of_the_near_cache_are_told_as_the_configuration_says(servers, proxima, keys):
+    near = {"near": {"child": "cache", "rules": [{"name": "all", "prefix": "", "ttl": "60s"}]}}
+    admin = {"address": ports.address(), "keys": keys}
+    pools = {"cache": {"servers": [servers[0].address]}}
+    proxy = proxima(config("kept", pools, routes={"kept": near}, near={"memory": "4MiB"}, admin=admin))
+    with proxy.raw() as client:
+        client.set("secret-key", "v")
+        for _ in range(3):
+            assert client.get("secret-key") == b"v"
+    status, text = proxy.http("/near/top")
+    told = [row["key"] for row in json.loads(text)]
+    assert status == 200
+    match keys:
+        case "hidden":
+            assert told == []
+        case "hashed":
+            assert len(told) == 1 and told[0].startswith("#") and "secret" not in text
+        case "plain":
+            assert told == ["secret-key"]

@@ -75,7 +75,7 @@ pub struct Config {
     pub admin_tls: Option<ServerTls>,
     /// The file with the tokens of those who may change something there. `None`: whoever reaches it may.
     pub admin_tokens: Option<PathBuf>,
-    /// How keys in samples of requests are told there.
+    /// How keys are told there that clients have asked for.
     pub sampled_keys: ShownKeys,
     /// Where load balancers ask whether clients may be sent here.
     pub health: Vec<HealthListener>,

@@ -301,7 +301,8 @@ section! {
         /// more. It is read at every such request: add a new token before the old one is removed. Without it whoever
         /// reaches the port may change something, and orders of an operator are accepted from this host alone.
         token_file: Optional<PathText>,
-        /// How keys are told in samples of requests: `/tap`, hot keys. Whoever reaches the port may read them.
+        /// How keys are told that clients have asked for: in `/tap`, hot keys and `/near/top`. Whoever reaches the port
+        /// may read them.
         keys: Word<ShownKeys> = ShownKeys::Plain,
     }
 }

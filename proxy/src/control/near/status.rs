@@ -14,7 +14,7 @@ use crate::{
     metrics::{Metrics, NearRuleCounts},
     near::{Entries, Near, RemovalReason, Rule, RuleUsage, Rules},
     protocol::NearCounters,
-    route::near_settings,
+    route::{near_settings, shown_key},
 };
 
 /// The near cache.
@@ -298,13 +298,16 @@ impl Proxy {
             None => (self.near()?, None),
         };
         let top = Entries(&near).top(rule.as_deref(), count, self.near_now());
-        let rows = top.into_iter().map(|hot| NearTop {
-            rule: hot.shown.rule.into(),
-            key: hot.key.escape_ascii().to_string(),
-            // What was an answer has bytes.
-            bytes: hot.shown.bytes.unwrap_or_default(),
-            age: hot.shown.age.0 as f64 / 1e6,
-            hits: hot.shown.hits,
+        let how = self.sampled_keys();
+        let rows = top.into_iter().filter_map(|hot| {
+            Some(NearTop {
+                rule: hot.shown.rule.into(),
+                key: shown_key(&hot.key, how)?,
+                // What was an answer has bytes.
+                bytes: hot.shown.bytes.unwrap_or_default(),
+                age: hot.shown.age.0 as f64 / 1e6,
+                hits: hot.shown.hits,
+            })
         });
         Ok(rows.collect())
     }
