@@ -12,9 +12,11 @@ import pytest
 
 from harness import freeze, until
 from harness.copies import replicated, until_current
+from harness.galera_door import WHO
 from harness.mysql_raw import EXECUTE, PREPARE, Connection
 from harness.proxy import config
 from harness.split import PASSWORDS, connect, made, rows, wait_for_members
+from harness.watching import Watcher
 
 pytestmark = pytest.mark.either_io
 
@@ -230,6 +232,24 @@ def test_a_write_that_an_order_holds_back_says_that_it_waits_for_its_pool(galera
     assert found["statement"] == "UPDATE t SET a = ? WHERE id = ?"
     assert found["steps"][0]["waited_for"] == "pool" and found["steps"][0]["us"] >= 100_000
     assert servers_of(found)[-1][1] == "ok"
+
+
+@pytest.mark.parametrize("consistency", ["strict", "session"])
+def test_the_server_of_a_read_is_the_one_that_has_answered_and_is_asked_once(galera, before, consistency):
+    """Readers are asked in turn and counted: whoever looks takes no turn, and is no read."""
+    door = before(galera, galera={"consistency": consistency})
+    door.proxy.write({**door.proxy.config, "slow_requests": OVER})
+    assert door.proxy.reload()[0] == 200
+    addresses = {node.name: node.address for node in galera.nodes}
+    with Watcher(door.proxy, "/watch?with=samples") as watcher, door.connect() as client:
+        watcher.until(lambda now: "edges" in now, "requests are sampled")
+        counted = door.proxy.metric("pool_reads_total")
+        names = [rows(client, WHO.replace("VALUE FROM", "VALUE, SLEEP(0.12) FROM"))[0][0] for _ in range(6)]
+        # A strict read waits at its server, and is not counted.
+        more = len(names) if consistency == "session" else 0
+        assert door.proxy.metric("pool_reads_total") == counted + more
+    reads = [each for each in slow(door.proxy)["requests"][::-1] if "SLEEP" in each.get("statement", "")]
+    assert [servers_of(each) for each in reads] == [[(addresses[name], "found")] for name in names]
 
 
 def test_only_the_last_ones_are_kept_and_more_than_before_after_a_reload(memcached, proxima):

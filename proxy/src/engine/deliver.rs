@@ -20,7 +20,11 @@ use super::{
     Engine, ReplyTo,
     waiting::{Due, Waiting},
 };
-use crate::{members::Member, protocol::Failed, route::Answer};
+use crate::{
+    members::{Member, MemberId},
+    protocol::Failed,
+    route::Answer,
+};
 
 /// The answers that wait, and the state that decides whether more have to.
 #[derive(Debug, Default)]
@@ -29,6 +33,8 @@ pub(super) struct Delivery {
     waiting: Waiting,
     /// The buffers of what is being handed on; empty at other times.
     spare: Waiting,
+    /// The member whose reply is being handed on. `None`: what is handed on is no member's, or nothing is.
+    from: Option<MemberId>,
 }
 
 /// The work that is under way in the engine.
@@ -51,6 +57,30 @@ impl Engine {
             ReplyTo::Client { client, seq } => self.answer(client, seq, reply, bytes),
             to => self.deliver_inside(to, &Answer::Reply(reply, bytes)),
         }
+    }
+
+    /// Hands the reply of this member to the receiver that waits for it.
+    #[inline]
+    pub(crate) fn deliver_from(&mut self, member: MemberId, to: ReplyTo, reply: &Reply, bytes: &[u8]) {
+        match to {
+            ReplyTo::Client { client, seq } => self.answer(client, seq, reply, bytes),
+            to => self.handing_on(member, |engine| {
+                engine.deliver_inside(to, &Answer::Reply(reply, bytes));
+            }),
+        }
+    }
+
+    /// Hands on what this member has sent: meanwhile it is known [whose](Self::replier) answer that is.
+    pub(crate) fn handing_on<T>(&mut self, member: MemberId, hand: impl FnOnce(&mut Self) -> T) -> T {
+        self.delivery.from = Some(member);
+        let handed = hand(self);
+        self.delivery.from = None;
+        handed
+    }
+
+    /// The member whose reply is being handed on. `None`: it is no member's.
+    pub(crate) fn replier(&self) -> Option<MemberId> {
+        self.delivery.from
     }
 
     /// Hands an error of the proxy to the receiver that waits.
@@ -151,6 +181,8 @@ impl Engine {
     /// Hands on all that waits now. What comes meanwhile waits behind it.
     #[cold]
     fn hand_all(&mut self) {
+        // What waits was made here.
+        self.delivery.from = None;
         let spare = mem::take(&mut self.delivery.spare);
         let mut all = mem::replace(&mut self.delivery.waiting, spare);
         for due in all.iter() {

@@ -286,7 +286,7 @@ impl Engine {
     /// What the request of a wrap's flight says, if that is a text and the wrap reads those.
     fn text_of(&mut self, tree: &Rc<Tree>, id: FlightId) -> Option<WatchedText> {
         let flight = self.router.flights.get(id)?;
-        let Node::Wrap { handle, child } = tree.node(flight.node) else {
+        let Node::Wrap { handle, .. } = tree.node(flight.node) else {
             return None;
         };
         let texts = flight.origin.protocol.texts().filter(|_| handle.reads_texts())?;
@@ -296,7 +296,7 @@ impl Engine {
             let text = texts.shown(session, walk.request, walk.message);
             WatchedText {
                 text: text.unwrap_or_default(),
-                member: engine.first_member(*child, walk, b""),
+                member: engine.replier(),
             }
         })
     }

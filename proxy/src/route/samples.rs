@@ -15,7 +15,7 @@ use std::{
 
 use proxima_wire::message::{Class, Outcome};
 
-use crate::{micros::Micros, random::Random};
+use crate::{members::MemberId, micros::Micros, random::Random};
 
 /// Samples that may wait to be taken: each costs the control thread a walk through the tree, and it has other
 /// things to do.
@@ -38,8 +38,8 @@ pub struct Sample {
     pub class: Class,
     /// Its key; of a request that is a text, that without its values.
     pub key: Box<[u8]>,
-    /// Of a request that is a text, the member to which it leads first: its pool, and its name there.
-    pub member: Option<(String, String)>,
+    /// Of a request that is a text, the member that has answered it.
+    pub member: Option<MemberId>,
     /// How it has ended.
     pub outcome: Outcome,
     /// The time from its way into the tree to its answer.

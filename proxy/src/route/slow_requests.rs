@@ -24,7 +24,7 @@ const LINES: u32 = 10;
 /// A request that was slow.
 #[derive(Clone, Debug)]
 pub struct SlowRequest {
-    /// Its number: the first one of the process has 1.
+    /// Its number: the first one of the process has 1. It has none, 0, before it is kept.
     pub number: u64,
     /// When it was answered, since 1970.
     pub at: Micros,

@@ -3,16 +3,17 @@
 //!
 //! Invariant: an answer that goes up through several flights is noted once, at the lowest.
 
-use std::rc::Rc;
+use std::{rc::Rc, sync::Arc};
 
 use proxima_wire::message::Outcome;
 
 use super::{
-    Answer, Node, NodeId, Tree, Walk,
+    Answer, Node, Tree,
     slow_requests::{SlowRequest, StepTime, WaitedFor},
 };
 use crate::{
     engine::{Engine, FlightId, OperationId, ReplyTo},
+    members::{Member, MemberId},
     micros::Micros,
 };
 
@@ -35,8 +36,8 @@ struct NotedStep {
     time: StepTime,
     /// The destination of the reply of the one that waited. Those of one gather have waited side by side.
     waiter: ReplyTo,
-    /// Where the request went; `None`: the answer says it.
-    node: Option<NodeId>,
+    /// The member that has replied. `None`: none has, or the step is no reply.
+    from: Option<MemberId>,
 }
 
 impl Steps {
@@ -71,7 +72,7 @@ impl Engine {
         flight.steps.get_or_insert_default().note(NotedStep {
             time: StepTime { what, begun, took },
             waiter: to,
-            node: None,
+            from: None,
         });
     }
 
@@ -81,44 +82,24 @@ impl Engine {
         let Some(flight) = self.router.flights.peek(id) else {
             return;
         };
-        let at = |children: &[NodeId]| children.get(child as usize).copied();
-        let (node, is_beside) = match tree.node(flight.node) {
-            Node::Gather { children, .. } => (at(children), true),
-            Node::Attempt { children, .. } | Node::Script { children, .. } => (at(children), false),
-            Node::Wrap { child, .. } => (Some(*child), false),
-            Node::Near(near) => (Some(near.child), false),
-            Node::Leaf(_) => (Some(flight.node), false),
-            Node::Choose { .. } | Node::ByClient { .. } | Node::Fan { .. } | Node::Copies(_) => (None, false),
-        };
+        let is_beside = matches!(tree.node(flight.node), Node::Gather { .. });
         let (to, waiter) = (ReplyTo::Flight { flight: id, child }, flight.parent);
-        self.note_answer(to, waiter, (node, is_beside), answer);
+        self.note_answer(to, waiter, is_beside, answer);
     }
 
     /// Notes the answer of a copy, for an operation in a tree that times requests.
     #[cold]
-    pub(crate) fn note_copy(
-        &mut self,
-        id: OperationId,
-        child: u32,
-        node: Option<NodeId>,
-        answer: &Answer<'_>,
-    ) {
+    pub(crate) fn note_copy(&mut self, id: OperationId, child: u32, answer: &Answer<'_>) {
         let Some((waiter, _)) = self.copies.parent_of(id) else {
             return;
         };
         let to = ReplyTo::Operation { operation: id, child };
-        self.note_answer(to, waiter, (node, true), answer);
+        self.note_answer(to, waiter, true, answer);
     }
 
-    /// Notes the answer that has come `to` one whose own reply goes to `waiter`, and which has asked this node,
-    /// perhaps beside others.
-    fn note_answer(
-        &mut self,
-        to: ReplyTo,
-        waiter: ReplyTo,
-        (node, is_beside): (Option<NodeId>, bool),
-        answer: &Answer<'_>,
-    ) {
+    /// Notes the answer that has come `to` one whose own reply goes to `waiter`. Does that one ask others beside?
+    fn note_answer(&mut self, to: ReplyTo, waiter: ReplyTo, is_beside: bool, answer: &Answer<'_>) {
+        let from = self.replier();
         let Some(flight) = self.timed_by(to).and_then(|id| self.router.flights.get(id)) else {
             return;
         };
@@ -138,7 +119,7 @@ impl Engine {
                 )
             }
         };
-        let node = node.filter(|_| server.is_none());
+        let from = from.filter(|_| why.is_none());
         let outcome = answer.outcome();
         steps.note(NotedStep {
             time: StepTime {
@@ -147,7 +128,7 @@ impl Engine {
                 took: end - begun,
             },
             waiter,
-            node,
+            from,
         });
     }
 
@@ -200,7 +181,7 @@ impl Engine {
             timing.put(SlowRequest {
                 number: 0,
                 at: engine.unix(),
-                listener: 0,
+                listener: timing.listener,
                 client: engine.address_of(walk.to),
                 command: protocol.command_name(walk.request.command),
                 class: walk.request.class,
@@ -208,25 +189,28 @@ impl Engine {
                 statement,
                 outcome,
                 took,
-                weight: 1,
-                steps: all.map(|step| engine.told(step, walk, key)).collect(),
+                weight: timing.every.get(),
+                steps: all.map(|step| step.told(walk.tree)).collect(),
                 has_more_steps: steps.has_more,
             });
         });
     }
+}
 
-    /// A step with the server that was asked: the one that the answer names, or the one that the key leads to.
-    fn told(&mut self, step: NotedStep, walk: &Walk<'_>, key: &[u8]) -> StepTime {
-        let NotedStep { mut time, node, .. } = step;
+impl NotedStep {
+    /// The step with its server: the one that has replied, or the one that the failure names.
+    fn told(self, tree: &Tree) -> StepTime {
+        let Self { mut time, from, .. } = self;
+        let members = tree.members();
         if let WaitedFor::Answer { server, .. } = &mut time.what {
-            let led = node.and_then(|node| self.first_member(node, walk, key));
-            if let Some(member) = led {
-                *server = Some((member.pool.name.to_string(), member.address.clone()));
-            } else if let Some((pool, address)) = server {
-                let members = walk.tree.members();
-                let its = members.iter().find(|member| member.address == *address);
-                *pool = its.map_or_else(String::new, |member| member.pool.name.to_string());
-            }
+            let address = server.take().map(|(_, address)| address);
+            let is_it =
+                |member: &&Arc<Member>| Some(member.id) == from || Some(&member.address) == address.as_ref();
+            *server = match members.iter().find(is_it) {
+                Some(member) => Some((member.pool.name.to_string(), member.address.clone())),
+                // It is none any more.
+                None => address.map(|address| (String::new(), address)),
+            };
         }
         time
     }

@@ -18,7 +18,7 @@ const LONGEST: usize = 1024;
 /// What becomes of the requests of one listener that are timed.
 #[derive(Debug)]
 pub struct Timing {
-    listener: u16,
+    pub(super) listener: u16,
     terms: schema::SlowRequests,
     to: Arc<SlowRequests>,
     /// One request in so many is timed.
@@ -45,14 +45,8 @@ impl Timing {
         shown_key(key, self.terms.keys).filter(|_| !key.is_empty())
     }
 
-    /// Keeps a request of this listener, which stands for others that were not timed.
+    /// Keeps a request.
     pub(super) fn put(&self, request: SlowRequest) {
-        let (listener, weight) = (self.listener, self.every.get());
-        let request = SlowRequest {
-            listener,
-            weight,
-            ..request
-        };
         self.to.put(request, self.terms.keep);
     }
 }

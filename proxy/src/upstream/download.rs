@@ -71,7 +71,7 @@ impl Engine {
             ReplyTo::Client { client: id, seq } if parts.is_empty() => Some((id, seq)),
             to => {
                 parts.extend_from_slice(head);
-                let slot = self.give_large_reply(to, &mut parts);
+                let slot = self.handing_on(member.id, |engine| engine.give_large_reply(to, &mut parts));
                 head = &parts;
                 slot
             }
@@ -171,8 +171,8 @@ impl Engine {
         if !large {
             return;
         }
-        let mut parts = std::mem::take(&mut lane.parts);
-        let to = match self.give_large_reply(to, &mut parts) {
+        let (mut parts, member) = (std::mem::take(&mut lane.parts), lane.member.id);
+        let to = match self.handing_on(member, |engine| engine.give_large_reply(to, &mut parts)) {
             Some((id, seq)) => ReplyTo::Client { client: id, seq },
             None => ReplyTo::Nobody,
         };
@@ -236,12 +236,13 @@ impl Engine {
         let Some(lane) = self.servers.lanes.get_mut(id) else {
             return;
         };
+        let member = lane.member.id;
         lane.part_bytes = 0;
         lane.free = self.now;
         let mut whole = std::mem::take(&mut lane.parts);
         reply.head += whole.len() as u32;
         whole.extend_from_slice(bytes);
         self.pause_lane(id, false);
-        self.deliver(to, &reply, &whole);
+        self.deliver_from(member, to, &reply, &whole);
     }
 }

@@ -122,7 +122,7 @@ impl Engine {
                 {
                     self.preload_fetched(|number| Some(lane.waiters.get(number)?.to));
                 }
-                self.deliver(to, reply, whole);
+                self.deliver_from(member, to, reply, whole);
                 continue;
             }
             match self.message(id, rest) {
@@ -274,9 +274,9 @@ impl Engine {
                 } else if is_own {
                     // The lane is given back first: what the reply says may lead the request to another one.
                     self.settle_lane(id);
-                    self.deliver(waiter.to, &reply, whole);
+                    self.deliver_from(member, waiter.to, &reply, whole);
                 } else {
-                    self.deliver(waiter.to, &reply, whole);
+                    self.deliver_from(member, waiter.to, &reply, whole);
                 }
                 if settles && (in_parts || !is_own) {
                     self.settle_lane(id);

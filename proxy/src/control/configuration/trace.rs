@@ -41,10 +41,14 @@ impl Proxy {
             key: &sample.key,
         };
         let Ok(explained) = self.explained(sample.listener.into(), example, sample.client) else {
-            let pool = sample.member.as_ref().map(|(pool, _)| pool.clone());
+            let rooms = self.rooms();
+            let members = rooms.configuration.tree().members();
+            let found = members.iter().find(|member| Some(member.id) == sample.member);
+            let member = found.map(|member| names(member));
+            let pool = member.as_ref().map(|(pool, _)| pool.clone());
             return Trace {
                 nodes: Vec::new(),
-                member: sample.member.clone(),
+                member,
                 pool,
             };
         };

@@ -96,7 +96,7 @@ impl Engine {
             return self.broken(NO_POOL);
         };
         if tree.times() {
-            self.note_copy(id, child as u32, copies.children.get(child).copied(), answer);
+            self.note_copy(id, child as u32, answer);
         }
         let Some(operation) = self.copies.operations.get_mut(id) else {
             return;

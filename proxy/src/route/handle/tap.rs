@@ -7,7 +7,6 @@ use proxima_wire::message::Request;
 
 use super::Random;
 use crate::{
-    members::Member,
     micros::Micros,
     route::{
         Answer,
@@ -45,14 +44,13 @@ impl Wrap for Tap {
 
     fn reply(&self, watched: &Watched<'_>, answer: &Answer<'_>) -> Micros {
         let text = watched.text.as_ref();
-        let names = |member: &Arc<Member>| (member.pool.name.to_string(), member.name.clone());
         self.samples.put(Sample {
             listener: self.listener,
             client: watched.client,
             command: watched.command,
             class: watched.class,
             key: text.map_or(watched.key, |text| text.text.as_bytes()).into(),
-            member: text.and_then(|text| text.member.as_ref().map(names)),
+            member: text.and_then(|text| text.member),
             outcome: answer.outcome(),
             took: watched.took,
             weight: self.samples.weight(),

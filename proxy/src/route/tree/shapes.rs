@@ -8,7 +8,7 @@ use super::Children;
 use crate::{
     client::Clients,
     engine::{ClientId, FlightId},
-    members::{Locality, Member},
+    members::{Locality, MemberId},
     metrics::FailoverCounts,
     micros::Micros,
     protocol::{PoolRequest, Protocol, Session},
@@ -335,8 +335,8 @@ pub struct Watched<'a> {
 pub struct WatchedText {
     /// The text without its values; empty if it cannot be read.
     pub text: String,
-    /// The member to which it leads first; `None`: it leads to none, or it is not known to which.
-    pub member: Option<Arc<Member>>,
+    /// The member that has answered it; `None`: none has.
+    pub member: Option<MemberId>,
 }
 
 /// The rule by which a gather has its answer.
