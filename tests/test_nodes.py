@@ -146,6 +146,7 @@ def test_the_demo_shows_local_reads_a_node_that_joins_and_what_a_transaction_tak
         command = ["bash", ROOT / "examples/node-local-memcached/demo.sh"]
         ran = subprocess.run(command, capture_output=True, text=True, env=env, cwd=tmp_path)
     assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert "its console at http://127.0.0.2:9311/" in ran.stdout
     rows = re.findall(r"^(all is well|a node is lost|a node joins) +(.*)$", ran.stdout, re.M)
     cells = {name: re.split(r" {2,}", line) for name, line in rows}
     assert len(rows) == 3 and all(len(row) == 3 for row in cells.values()), ran.stdout

@@ -12,6 +12,7 @@ def test_the_demo_shows_what_it_says(fixed_ports):
     with fixed_ports:
         ran = subprocess.run(["bash", script], capture_output=True, text=True, env=settings)
     assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert "http://127.0.0.1:9711/" in ran.stdout
     assert "50 modules ask at once: the daemon makes 1 map" in ran.stdout
     before, after = re.search(r"from epoch (\d+), .* has epoch (\d+)", ran.stdout).groups()
     assert int(after) == int(before) + 1
