@@ -22,6 +22,7 @@ import (
 	events "k8s.io/api/events/v1"
 	rbac "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -79,6 +80,9 @@ type cluster struct {
 	failing string
 	// frozen lets no pod come or go.
 	frozen bool
+	// seenFirst lets no new pod be ready before the status says that it is not online, so that no pod is
+	// replaced between two looks of the operator: it would go on without a step that it has not seen.
+	seenFirst bool
 }
 
 func begin(t *testing.T) *cluster {
@@ -279,7 +283,7 @@ func (c *cluster) goOn(ctx context.Context) {
 		_ = c.Status().Update(ctx, set)
 	}
 	c.lock.Lock()
-	frozen, failing := c.frozen, c.failing
+	frozen, failing, seenFirst := c.frozen, c.failing, c.seenFirst
 	c.lock.Unlock()
 	if frozen {
 		return
@@ -300,6 +304,7 @@ func (c *cluster) goOn(ctx context.Context) {
 			_ = c.Delete(ctx, pod, client.GracePeriodSeconds(0))
 		case pod.Labels[apps.ControllerRevisionHashLabelKey] == failing:
 			c.setStatus(ctx, pod, false)
+		case seenFirst && len(pod.Status.Conditions) == 0 && !c.isAwaited(ctx, name):
 		default:
 			c.setStatus(ctx, pod, true)
 			ready[name] = string(pod.UID)
@@ -308,6 +313,17 @@ func (c *cluster) goOn(ctx context.Context) {
 	c.fleet.lock.Lock()
 	c.fleet.pods = ready
 	c.fleet.lock.Unlock()
+}
+
+// isAwaited: the operator has told that this pod is new and not online.
+func (c *cluster) isAwaited(ctx context.Context, name string) bool {
+	object := &v1alpha1.SmartUpdate{}
+	if err := c.Get(ctx, client.ObjectKeyFromObject(c.object), object); err != nil {
+		return false
+	}
+	ready := meta.FindStatusCondition(object.Status.Conditions, v1alpha1.Ready)
+	step := object.Status.Step
+	return ready != nil && ready.Reason == "PodNotOnline" && step != nil && step.Pod == name
 }
 
 func (c *cluster) createPod(ctx context.Context, set *apps.StatefulSet, name, revision string) {

@@ -26,6 +26,9 @@ func TestARollReplacesReadersFirstAndTheWriterLast(t *testing.T) {
 	c.smartUpdate(nothing)
 	c.start()
 	c.untilReason("UpToDate")
+	c.lock.Lock()
+	c.seenFirst = true
+	c.lock.Unlock()
 	c.image("mariadb:11.8.3")
 	c.until("it is rolled", func() bool { return c.rolled("mariadb:11.8.3") })
 
