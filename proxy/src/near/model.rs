@@ -429,7 +429,7 @@ impl<'a> Run<'a> {
         {
             fill = Some(late);
         }
-        if let Some(fill) = fill {
+        if let Some(mut fill) = fill {
             let bytes = vec![b'x'; value as usize + 1];
             let reply = Reply::new(Outcome::Found, bytes.len());
             // A refusal is no failure: waiting requests get the value all the same.
@@ -738,7 +738,7 @@ fn threads_that_meet_anywhere_read_nothing_that_is_too_old() {
                                     hits.fetch_add(1, SeqCst);
                                     u32::from_le_bytes(out[..].try_into().unwrap())
                                 }
-                                Lookup::Miss(fill) => {
+                                Lookup::Miss(mut fill) => {
                                     let value = executed[key].load(SeqCst);
                                     let reply = Reply::new(Outcome::Found, 4);
                                     let result =

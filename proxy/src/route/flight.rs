@@ -51,6 +51,11 @@ pub struct Flight {
 }
 
 impl Flight {
+    /// The walk of its request, with this destination for the reply.
+    pub(super) fn own_walk(&self, to: ReplyTo) -> Walk<'_> {
+        self.walk(&self.tree, to)
+    }
+
     /// The walk of its request through `tree`, with this destination for the reply.
     pub fn walk<'a>(&'a self, tree: &'a Rc<Tree>, to: ReplyTo) -> Walk<'a> {
         Walk {
@@ -155,12 +160,22 @@ impl Flights {
 
     /// Ends a flight; late replies to it find nothing.
     pub fn close(&mut self, id: FlightId) {
-        let Some(flight) = self.table.remove(id) else {
-            return;
-        };
+        if let Some(flight) = self.take(id) {
+            self.recycle(flight);
+        }
+    }
+
+    /// Ends a flight, and returns what it was; late replies to it find nothing.
+    pub(super) fn take(&mut self, id: FlightId) -> Option<Flight> {
+        let flight = self.table.remove(id)?;
         if let Some(run) = &flight.run {
             self.in_steps -= run.memory_bytes();
         }
+        Some(flight)
+    }
+
+    /// Keeps the buffers of a flight that has ended for later ones.
+    pub(super) fn recycle(&mut self, flight: Flight) {
         let (mut message, mut answers) = (flight.message, flight.answers);
         if self.recycled.len() < RECYCLED_COUNT
             && message.capacity() + answers.memory_bytes() <= RECYCLED_BYTES
@@ -168,16 +183,6 @@ impl Flights {
             message.clear();
             answers.clear();
             self.recycled.push((message, answers));
-        }
-    }
-
-    /// Takes back the memory of a message that was taken out of a flight before it ended.
-    pub(super) fn give_back(&mut self, mut message: Vec<u8>) {
-        if let Some((last, _)) = self.recycled.last_mut()
-            && (last.capacity()..=RECYCLED_BYTES).contains(&message.capacity())
-        {
-            message.clear();
-            *last = message;
         }
     }
 

@@ -1,9 +1,8 @@
 //! The readers of one worker that wait for one answer.
 
-use std::{collections::HashMap, rc::Rc};
+use std::collections::HashMap;
 
 use proxima_wire::message::Request;
-use smallvec::SmallVec;
 
 use crate::{
     engine::{FlightId, ReplyTo},
@@ -14,16 +13,29 @@ use crate::{
 
 /// Readers that wait for one answer.
 pub(in crate::route) struct Group {
-    asked: Rc<OwnedQuestion>,
+    awaited: Awaited,
     /// What it is found by.
     pub(in crate::route) identity: u64,
     /// When it was asked for.
     pub(in crate::route) since: Micros,
-    /// What is being fetched. `None`: another worker does it.
-    pub(in crate::route) fill: Option<Fill>,
-    pub(in crate::route) readers: SmallVec<[Reader; 1]>,
+    pub(in crate::route) readers: Readers,
     /// The kept value that an origin may confirm. `None`: nothing is kept, or no origin is asked.
     pub(in crate::route) old: Option<StoredValue>,
+}
+
+/// What a group waits for.
+enum Awaited {
+    /// What is fetched for it.
+    Fill(Fill),
+    /// What another worker fetches, or what is fetched and not kept.
+    Other(OwnedQuestion),
+}
+
+/// Readers, in the order in which they have come. Most groups have one.
+#[derive(Default)]
+pub(in crate::route) struct Readers {
+    first: Option<Reader>,
+    more: Vec<Reader>,
 }
 
 /// A reader that waits.
@@ -35,13 +47,21 @@ pub(in crate::route) struct Reader {
 }
 
 impl Reader {
-    /// The reader of this walk, whose request differs in bytes from the one that was sent, or not.
-    pub(in crate::route) fn of(walk: &Walk<'_>, sent: &[u8]) -> Self {
-        let differs = walk.message != sent;
+    /// The reader of this walk, whose request is the one that is sent.
+    pub(in crate::route) const fn of(walk: &Walk<'_>) -> Self {
         Self {
             to: walk.to,
             origin: walk.origin,
+            own: None,
+        }
+    }
+
+    /// The reader of this walk, whose request differs in bytes from the one that was sent, or not.
+    pub(in crate::route) fn beside(walk: &Walk<'_>, sent: &[u8]) -> Self {
+        let differs = walk.message != sent;
+        Self {
             own: differs.then(|| Box::new((*walk.request, walk.message.into()))),
+            ..Self::of(walk)
         }
     }
 
@@ -68,38 +88,110 @@ impl Reader {
             to: self.to,
         }
     }
+
+    /// Bytes of memory beside itself.
+    fn memory(&self) -> usize {
+        self.own
+            .as_ref()
+            .map_or(0, |own| size_of_val(&**own) + own.1.len())
+    }
+}
+
+impl Readers {
+    /// At most one reader.
+    pub(in crate::route) const fn of(first: Option<Reader>) -> Self {
+        Self {
+            first,
+            more: Vec::new(),
+        }
+    }
+
+    pub(in crate::route) fn push(&mut self, reader: Reader) {
+        match self.first {
+            None => self.first = Some(reader),
+            Some(_) => self.more.push(reader),
+        }
+    }
+
+    pub(in crate::route) const fn len(&self) -> usize {
+        self.more.len() + self.first.is_some() as usize
+    }
+
+    pub(in crate::route) fn iter(&self) -> impl Iterator<Item = &Reader> {
+        self.first.iter().chain(&self.more)
+    }
+
+    /// Bytes of memory beside itself.
+    fn memory(&self) -> usize {
+        self.iter().map(Reader::memory).sum::<usize>() + self.more.capacity() * size_of::<Reader>()
+    }
 }
 
 impl Group {
     /// A group that waits for what this fill fetches.
-    pub(in crate::route) fn of(fill: Fill, since: Micros) -> Self {
-        let (asked, identity) = (Rc::clone(fill.asked()), fill.identity());
+    pub(in crate::route) const fn of(fill: Fill, readers: Readers, since: Micros) -> Self {
+        let identity = fill.identity();
         Self {
-            fill: Some(fill),
-            ..Self::waiting(asked, identity, since)
-        }
-    }
-
-    /// A group that waits for what another worker fetches.
-    pub(in crate::route) fn waiting(asked: Rc<OwnedQuestion>, identity: u64, since: Micros) -> Self {
-        Self {
-            asked,
+            awaited: Awaited::Fill(fill),
             identity,
             since,
-            fill: None,
-            readers: SmallVec::new(),
+            readers,
             old: None,
         }
     }
 
+    /// A group that waits for what another worker fetches.
+    pub(in crate::route) const fn waiting(
+        asked: OwnedQuestion,
+        identity: u64,
+        readers: Readers,
+        since: Micros,
+    ) -> Self {
+        Self {
+            awaited: Awaited::Other(asked),
+            identity,
+            since,
+            readers,
+            old: None,
+        }
+    }
+
+    /// From now on it waits for what this fill fetches.
+    pub(in crate::route) fn fetch(&mut self, fill: Fill) {
+        self.awaited = Awaited::Fill(fill);
+    }
+
+    /// What is being fetched to be kept. `None`: nothing is.
+    pub(in crate::route) const fn fill(&self) -> Option<&Fill> {
+        match &self.awaited {
+            Awaited::Fill(fill) => Some(fill),
+            Awaited::Other(_) => None,
+        }
+    }
+
+    /// What is being fetched to be kept, to end it. `None`: nothing is.
+    pub(in crate::route) const fn fill_mut(&mut self) -> Option<&mut Fill> {
+        match &mut self.awaited {
+            Awaited::Fill(fill) => Some(fill),
+            Awaited::Other(_) => None,
+        }
+    }
+
+    fn asked(&self) -> &OwnedQuestion {
+        match &self.awaited {
+            Awaited::Fill(fill) => fill.asked(),
+            Awaited::Other(asked) => asked,
+        }
+    }
+
     pub(in crate::route) fn question(&self) -> Question<'_> {
-        self.asked.question()
+        self.asked().question()
     }
 
     /// May a reader that comes now with this question have the group's answer?
     pub(in crate::route) fn admits(&self, question: &Question<'_>) -> bool {
         // What another worker fetches is looked at again before anybody gets it.
-        self.asked.is(question) && self.fill.as_ref().is_none_or(Fill::may_be_joined)
+        self.asked().is(question) && self.fill().is_none_or(Fill::may_be_joined)
     }
 
     /// The largest reply that it takes, in bytes.
@@ -109,18 +201,7 @@ impl Group {
 
     /// Bytes of memory.
     pub(in crate::route) fn memory(&self) -> usize {
-        let own = |reader: &Reader| {
-            reader
-                .own
-                .as_ref()
-                .map_or(0, |own| size_of_val(&**own) + own.1.len())
-        };
-        let readers = match self.readers.spilled() {
-            true => self.readers.capacity() * size_of::<Reader>(),
-            false => 0,
-        };
-        let own: usize = self.readers.iter().map(own).sum();
-        size_of::<Self>() + self.asked.memory() + readers + own
+        size_of::<Self>() + self.asked().memory() + self.readers.memory()
     }
 }
 

@@ -79,7 +79,7 @@ mod tests {
             near.look(&question, Micros::ZERO, &mut Vec::new())
         };
         let keep = |key: &str| {
-            let Lookup::Miss(fill) = look(key) else {
+            let Lookup::Miss(mut fill) = look(key) else {
                 panic!("{key} is no miss");
             };
             let reply = Reply::new(Outcome::Found, 1);

@@ -1,6 +1,6 @@
 //! A reply that is being fetched.
 
-use std::{rc::Rc, sync::Arc};
+use std::sync::Arc;
 
 use proxima_wire::message::{Outcome, Reply};
 
@@ -21,7 +21,7 @@ pub struct Fill {
     note: Note,
     /// How often some of the rule's entries had been dropped when it began.
     drops: u32,
-    asked: Rc<OwnedQuestion>,
+    asked: OwnedQuestion,
 }
 
 impl Fill {
@@ -40,17 +40,17 @@ impl Fill {
             serial: Some(serial),
             note,
             drops: question.rule.drops(),
-            asked: Rc::new(OwnedQuestion::new(question)),
+            asked: OwnedQuestion::new(question),
         }
     }
 
     /// The question that it answers, with the rule.
-    pub fn asked(&self) -> &Rc<OwnedQuestion> {
+    pub const fn asked(&self) -> &OwnedQuestion {
         &self.asked
     }
 
     /// Tells its question from all others.
-    pub fn identity(&self) -> u64 {
+    pub const fn identity(&self) -> u64 {
         self.identity
     }
 
@@ -70,13 +70,13 @@ impl Fill {
         self.asked.question().rule.drops() == self.drops && self.near.words.is_same(self.hash, self.note)
     }
 
-    /// Keeps the reply, unless something has changed since it was asked for. `chance`: by which its time is
-    /// shortened.
+    /// Ends, and keeps the reply, unless something has changed since it was asked for. `chance`: by which its
+    /// time is shortened.
     ///
     /// # Errors
     /// The reply is not kept; the error says why.
     pub fn keep(
-        self,
+        &mut self,
         reply: &Reply,
         bytes: Bytes<'_>,
         is_miss: bool,
@@ -91,12 +91,12 @@ impl Fill {
         self.insert(*reply, kind, (bytes, None), (now, chance))
     }
 
-    /// Keeps the origin's value of the key on these terms. `None`: the origin has no value.
+    /// Ends, and keeps the origin's value of the key on these terms. `None`: the origin has no value.
     ///
     /// # Errors
     /// It is not kept; the error says why.
     pub fn keep_value(
-        self,
+        &mut self,
         value: Option<Bytes<'_>>,
         terms: Terms,
         now: Micros,
@@ -110,20 +110,22 @@ impl Fill {
         self.insert(Reply::new(outcome, 0), kind, (bytes, Some(terms)), (now, chance))
     }
 
-    /// Keeps that the origin has failed, beside the value that there may be.
-    pub fn keep_failure(self, outcome: Outcome, text: &str, now: Micros) {
+    /// Ends, and keeps that the origin has failed, beside the value that there may be.
+    pub fn keep_failure(&mut self, outcome: Outcome, text: &str, now: Micros) {
         let failed = (Bytes::Alone(text.as_bytes()), Some(Terms::FAILED));
         // Where this is refused, the next reader asks the origin.
         let _ = self.insert(Reply::new(outcome, 0), EntryKind::Reply, failed, (now, 0));
     }
 
-    /// Keeps nothing, and forgets what was kept before: it is gone.
-    pub fn keep_nothing(self) {
+    /// Ends, and forgets what was kept before: it is gone.
+    pub fn keep_nothing(&mut self) {
         self.near.forget(&self.asked.question());
+        self.end();
     }
 
-    /// Records that the reply to this question cannot be kept: requests for it do not wait for each other.
-    pub fn keep_none(self, now: Micros, chance: u8) {
+    /// Ends, and records that the reply to this question cannot be kept: requests for it do not wait for each
+    /// other.
+    pub fn keep_none(&mut self, now: Micros, chance: u8) {
         let nothing = (Bytes::Alone(&[]), None);
         // Where this is refused, the next reader finds out by itself.
         let _ = self.insert(
@@ -134,13 +136,36 @@ impl Fill {
         );
     }
 
+    /// Ends without a reply. What is fetched is fetched anew for whoever asks next.
+    pub fn end(&mut self) {
+        if let Some(serial) = self.serial.take() {
+            let mut shard = self.near.store.shard(self.hash);
+            shard.end_fill(self.identity, serial);
+        }
+    }
+
     fn insert(
-        mut self,
+        &mut self,
+        reply: Reply,
+        kind: EntryKind,
+        bytes: (Bytes<'_>, Option<Terms>),
+        at: (Micros, u8),
+    ) -> Result<(), Refusal> {
+        let kept = self.insert_if_same(reply, kind, bytes, at);
+        self.end();
+        kept
+    }
+
+    fn insert_if_same(
+        &mut self,
         reply: Reply,
         kind: EntryKind,
         (bytes, terms): (Bytes<'_>, Option<Terms>),
         (now, chance): (Micros, u8),
     ) -> Result<(), Refusal> {
+        if self.serial.is_none() {
+            return Err(Refusal::Changed);
+        }
         let (store, number) = (&self.near.store, self.asked.number());
         let mut question = self.asked.question();
         if question.rule.number() != number || !question.rule.is_on() {
@@ -182,9 +207,6 @@ impl Fill {
 
 impl Drop for Fill {
     fn drop(&mut self) {
-        if let Some(serial) = self.serial {
-            let mut shard = self.near.store.shard(self.hash);
-            shard.end_fill(self.identity, serial);
-        }
+        self.end();
     }
 }

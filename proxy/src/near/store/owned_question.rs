@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 use super::Question;
 use crate::near::Rule;
 
-/// A question of its own, which a fill and all who wait for it share.
+/// A question of its own: of a fill, or of readers that wait for another worker's.
 pub struct OwnedQuestion {
     rule: Arc<Rule>,
     /// The number of the rule by then.
@@ -20,8 +20,7 @@ pub struct OwnedQuestion {
 impl OwnedQuestion {
     /// A copy of this question.
     pub fn new(question: &Question<'_>) -> Self {
-        let mut text = SmallVec::with_capacity(question.key.len() + question.form.len());
-        text.extend_from_slice(question.key);
+        let mut text = SmallVec::from_slice(question.key);
         text.extend_from_slice(question.form);
         Self {
             rule: Arc::clone(question.rule),
@@ -52,12 +51,11 @@ impl OwnedQuestion {
         self.number == question.rule.number() && own.key == question.key && own.form == question.form
     }
 
-    /// Bytes of memory.
+    /// Bytes of memory beside itself.
     pub fn memory(&self) -> usize {
-        let spilled = match self.text.spilled() {
+        match self.text.spilled() {
             true => self.text.capacity(),
             false => 0,
-        };
-        size_of::<Self>() + spilled
+        }
     }
 }

@@ -66,7 +66,7 @@ impl World {
         }
     }
 
-    fn keep(&self, fill: Fill, value: &str) -> Result<(), Refusal> {
+    fn keep(&self, mut fill: Fill, value: &str) -> Result<(), Refusal> {
         let reply = Reply::new(Outcome::Found, value.len());
         fill.keep(&reply, value.as_bytes().into(), false, self.now, 0)
     }
@@ -229,7 +229,7 @@ fn a_reply_stands_for_an_error_for_as_long_as_the_rule_says() {
 #[test]
 fn misses_have_a_time_of_their_own() {
     let mut world = World::new(SETTINGS, 1 << 20);
-    let fill = world.fill("a", "g");
+    let mut fill = world.fill("a", "g");
     fill.keep(
         &Reply::new(Outcome::NotFound, 5),
         b"END\r\n"[..].into(),

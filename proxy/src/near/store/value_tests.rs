@@ -183,7 +183,7 @@ fn a_drop_tells_what_readers_would_have_got_and_refuses_fills() {
     world.keep(Some(b"v"), terms(&[])).unwrap();
     world.now += Micros::secs(15);
     assert!(world.drop_value(), "it is old, and still given");
-    let fill = world.fill();
+    let mut fill = world.fill();
     assert!(!world.drop_value());
     assert_eq!(
         fill.keep_value(Some(b"old"[..].into()), terms(&[]), world.now, 0),

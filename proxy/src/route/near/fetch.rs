@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use proxima_wire::message::{Outcome, Reply};
 
-use super::{kept_reply::KeptReply, sent::Sent};
+use super::kept_reply::KeptReply;
 use crate::{
     engine::{Engine, FlightId, ReplyTo},
     micros::Micros,
     near::{Bytes, Refusal, SMALL},
     protocol::{Failed, Fit},
     route::{
-        Answer, Node, Walk,
+        Answer, Flight, Node, Walk,
         flight::MISPLACED,
         group::{Group, Reader},
     },
@@ -20,26 +20,27 @@ use crate::{
 impl Engine {
     /// Takes the answer to what was fetched.
     pub(in crate::route) fn near_fetched(&mut self, id: FlightId, answer: &Answer<'_>) {
-        let Some(flight) = self.router.flights.get(id) else {
+        let Some(mut flight) = self.router.flights.take(id) else {
             return;
         };
         let Some(mut group) = flight.group.take() else {
             return self.broken(MISPLACED);
         };
-        let Some(sent) = self.take_sent(id) else {
-            return;
-        };
-        let walk = sent.walk(ReplyTo::Nobody);
+        let walk = flight.own_walk(ReplyTo::Nobody);
         let (fit, shared) = match answer {
             Answer::Reply(reply, bytes) => self.keep_near(&mut group, &walk, reply, bytes),
             Answer::Failed(_) => (Fit::Shared, None),
         };
         let is_error = answer.outcome().is_error();
-        let old = is_error.then(|| self.stands_for_error(&sent, &group)).flatten();
-        drop(group.fill.take());
-        self.end_group(id, &group);
+        let old = is_error
+            .then(|| self.stands_for_error(&flight, &group))
+            .flatten();
+        if let Some(fill) = group.fill_mut() {
+            fill.end();
+        }
+        self.router.groups.remove(group.identity, id);
         let mut apart = Vec::new();
-        for (number, reader) in group.readers.into_iter().enumerate() {
+        for (number, reader) in group.readers.iter().enumerate() {
             let walk = reader.walk(&walk);
             match (&fit, &old) {
                 (Fit::Kept(reply, bytes), _) => self.give_fetched(
@@ -50,15 +51,15 @@ impl Engine {
                     },
                 ),
                 (_, Some((reply, bytes))) => self.give_fetched(&walk, KeptReply::shared(reply, bytes)),
-                (Fit::Shared, None) if reader.has_this_answer(&sent.request, is_error) => {
+                (Fit::Shared, None) if reader.has_this_answer(&flight.request, is_error) => {
                     self.pass_on_answer(walk.to, answer);
                 }
                 (Fit::Alone, None) if number == 0 => self.pass_on_answer(walk.to, answer),
                 (Fit::Shared | Fit::Alone, None) => apart.push(reader),
             }
         }
-        self.pass_readers(&apart, &sent);
-        self.router.flights.give_back(sent.message());
+        self.pass_readers(apart.into_iter(), &flight);
+        self.router.flights.recycle(flight);
     }
 
     /// Keeps a reply, if it may be kept, and says who may have it. What was made to be shared of its bytes
@@ -70,10 +71,11 @@ impl Engine {
         reply: &Reply,
         bytes: &'b [u8],
     ) -> (Fit<'b>, Option<Arc<[u8]>>) {
-        let (Some(fill), Some(cacheable)) = (group.fill.take(), sent.origin.protocol.cacheable()) else {
+        let since = group.since;
+        let (Some(fill), Some(cacheable)) = (group.fill_mut(), sent.origin.protocol.cacheable()) else {
             return (Fit::Shared, None);
         };
-        let rule = group.question().rule;
+        let rule = fill.asked().question().rule;
         let (slot, settings) = (rule.slot, rule.settings());
         if reply.outcome.is_error() {
             self.metrics.near.of(slot).refused_error += 1;
@@ -100,7 +102,7 @@ impl Engine {
                 Err(Refusal::TooLarge)
             }
         };
-        self.note_fetched(rule.slot, result, group.since);
+        self.note_fetched(slot, result, since);
         (Fit::Kept(reply, kept), shared)
     }
 
@@ -117,8 +119,12 @@ impl Engine {
     }
 
     /// The old reply that stands for an error, if the rule has one.
-    pub(super) fn stands_for_error(&mut self, sent: &Sent, group: &Group) -> Option<(Reply, Arc<[u8]>)> {
-        let Node::Near(near) = sent.tree.node(sent.node) else {
+    pub(super) fn stands_for_error(
+        &mut self,
+        flight: &Flight,
+        group: &Group,
+    ) -> Option<(Reply, Arc<[u8]>)> {
+        let Node::Near(near) = flight.tree.node(flight.node) else {
             return None;
         };
         let old = near.near.look_on_error(&group.question(), self.now)?;
@@ -127,32 +133,27 @@ impl Engine {
         Some(old)
     }
 
-    pub(super) fn end_group(&mut self, id: FlightId, group: &Group) {
-        self.router.groups.remove(group.identity, id);
-        self.router.flights.close(id);
-    }
-
     /// Answers all who wait for what another worker has fetched; `None`: each of them asks by itself.
     pub(super) fn answer_group(&mut self, id: FlightId, group: Group, answer: Option<KeptReply<'_>>) {
-        let Some(sent) = self.take_sent(id) else {
+        let Some(flight) = self.router.flights.take(id) else {
             return;
         };
-        self.end_group(id, &group);
+        self.router.groups.remove(group.identity, id);
         let Some(given) = answer else {
-            return self.pass_readers(&group.readers, &sent);
+            return self.pass_readers(group.readers.iter(), &flight);
         };
-        let walk = sent.walk(ReplyTo::Nobody);
-        for reader in &group.readers {
+        let walk = flight.own_walk(ReplyTo::Nobody);
+        for reader in group.readers.iter() {
             self.give_fetched(&reader.walk(&walk), given);
         }
     }
 
     /// Lets each of these readers ask by itself.
-    fn pass_readers(&mut self, readers: &[Reader], sent: &Sent) {
-        let Node::Near(near) = sent.tree.node(sent.node) else {
+    fn pass_readers<'a>(&mut self, readers: impl Iterator<Item = &'a Reader>, flight: &Flight) {
+        let Node::Near(near) = flight.tree.node(flight.node) else {
             return self.broken(MISPLACED);
         };
-        let walk = sent.walk(ReplyTo::Nobody);
+        let walk = flight.own_walk(ReplyTo::Nobody);
         self.descend(|engine| {
             for reader in readers {
                 engine.walk(near.child, &reader.walk(&walk));
@@ -163,21 +164,24 @@ impl Engine {
     /// What was fetched is larger than the rule allows: it is passed on to the first reader as it comes, and
     /// the others ask by themselves. Returns whom it is for.
     pub(in crate::route) fn fetched_too_much(&mut self, id: FlightId) -> Option<ReplyTo> {
-        let mut group = self.router.flights.get(id)?.group.take()?;
-        let sent = self.take_sent(id)?;
-        if let Some(fill) = group.fill.take() {
+        // Only such a flight is ended here: another one passes on what comes in pieces by itself.
+        self.router.flights.peek(id)?.group.as_ref()?;
+        let mut flight = self.router.flights.take(id)?;
+        let mut group = flight.group.take()?;
+        if let Some(fill) = group.fill_mut() {
             let chance = self.random.bits() as u8;
             fill.keep_none(self.now, chance);
             self.metrics.near.of(group.question().rule.slot).refused_large += 1;
         }
-        self.end_group(id, &group);
+        self.router.groups.remove(group.identity, id);
         let is_there = |reader: &&Reader| match reader.to {
             ReplyTo::Client { client, .. } => self.clients.is_open(client),
             _ => true,
         };
         let first = group.readers.iter().position(|reader| is_there(&reader));
-        let first = first.map(|at| group.readers.remove(at).to);
-        self.pass_readers(&group.readers, &sent);
-        first
+        let others = group.readers.iter().enumerate();
+        let others = others.filter(|&(number, _)| Some(number) != first);
+        self.pass_readers(others.map(|(_, reader)| reader), &flight);
+        first.and_then(|number| Some(group.readers.iter().nth(number)?.to))
     }
 }

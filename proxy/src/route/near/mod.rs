@@ -5,7 +5,6 @@
 //!  step       on the way down: a hit, a fetch, a wait, or past
 //!  fetch      on the way up: what has come is kept and given to all who wait
 //!  preload    what the next replies will need is loaded meanwhile
-//!  sent       what is taken from a flight then
 //!  kept_reply a kept reply becomes one reader's own
 //!  origin     the same for values that come from an HTTP origin: the way down
 //!  value      and the way up
@@ -19,6 +18,5 @@ mod fetch;
 mod kept_reply;
 mod origin;
 mod preload;
-mod sent;
 mod step;
 mod value;

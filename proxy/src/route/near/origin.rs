@@ -1,7 +1,7 @@
 //! The way down to an HTTP origin: a value that is kept is answered in the words of each protocol, one fetch
 //! is made for all who miss it, and a delete drops what is kept.
 
-use std::{rc::Rc, sync::Arc};
+use std::sync::Arc;
 
 use proxima_wire::message::{Class, Outcome};
 
@@ -16,7 +16,7 @@ use crate::{
     protocol::{Cacheable, Failed},
     route::{
         NearNode, NodeId, Walk,
-        group::{Group, Reader},
+        group::{Group, Reader, Readers},
     },
 };
 
@@ -174,20 +174,16 @@ impl Engine {
         reader: Option<&Walk<'_>>,
         walk: &Walk<'_>,
     ) {
-        let asked = Rc::clone(fill.asked());
-        let question = asked.question();
+        let question = fill.asked().question();
         let Some(target) = origin.url.target(question.key) else {
             if let Some(walk) = reader {
                 self.fail(walk.to, &NO_URL);
             }
             return;
         };
-        let identity = fill.identity();
-        let mut group = Group::of(fill, self.now);
-        group
-            .readers
-            .extend(reader.map(|walk| Reader::of(walk, walk.message)));
         self.metrics.near.of(question.rule.slot).fills += 1;
+        let identity = fill.identity();
+        let group = Group::of(fill, Readers::of(reader.map(Reader::of)), self.now);
         let (id, flight) = self.router.flights.open(node, &walk.to(ReplyTo::Nobody), 1);
         flight.message.extend_from_slice(walk.message);
         self.router.groups.insert(identity, id);
@@ -255,7 +251,7 @@ impl Engine {
                     return self.leave_group(id, &group, &known.given());
                 }
                 self.metrics.near.of(group.question().rule.slot).fills += 1;
-                group.fill = Some(fill);
+                group.fetch(fill);
                 self.fetch_for_group(id, (near, origin), group, target);
             }
             (Lookup::Changing | Lookup::Unkept, Some(target)) => {

@@ -32,7 +32,7 @@ impl Engine {
             prefetch(group);
         }
         if let Some(group) = flight_of(0).and_then(|id| flights.peek(id)?.group.as_deref())
-            && let Some(fill) = &group.fill
+            && let Some(fill) = group.fill()
         {
             fill.preload();
         }

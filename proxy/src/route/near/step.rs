@@ -14,7 +14,7 @@ use crate::{
     route::{
         NearNode, Node, NodeId, Walk,
         flight::{MISPLACED, child_of},
-        group::{Group, Reader},
+        group::{Group, Reader, Readers},
     },
 };
 
@@ -132,10 +132,7 @@ impl Engine {
         walk: &Walk<'_>,
     ) {
         let identity = fill.identity();
-        let mut group = Group::of(fill, self.now);
-        group
-            .readers
-            .extend(reader.map(|walk| Reader::of(walk, walk.message)));
+        let group = Group::of(fill, Readers::of(reader.map(Reader::of)), self.now);
         let sent = walk.to(ReplyTo::Nobody);
         let (id, flight) = self.router.flights.open(node, &sent, 1);
         flight.message.extend_from_slice(walk.message);
@@ -162,13 +159,13 @@ impl Engine {
             && let Some(group) = flight.group.as_mut()
             && group.admits(question)
         {
-            group.readers.push(Reader::of(walk, &flight.message));
+            group.readers.push(Reader::beside(walk, &flight.message));
             return true;
         }
         let (id, flight) = self.router.flights.open(node, &walk.to(ReplyTo::Nobody), 1);
         flight.message.extend_from_slice(walk.message);
-        let mut group = Group::waiting(Rc::new(OwnedQuestion::new(question)), identity, self.now);
-        group.readers.push(Reader::of(walk, walk.message));
+        let readers = Readers::of(Some(Reader::of(walk)));
+        let group = Group::waiting(OwnedQuestion::new(question), identity, readers, self.now);
         flight.group = Some(Box::new(group));
         self.router.groups.insert(identity, id);
         self.timers.wake(self.now + AGAIN, Sleeper::Flight(id));
@@ -198,7 +195,7 @@ impl Engine {
                 self.timers.wake(self.now + AGAIN, Sleeper::Flight(id));
             }
             Lookup::Miss(fill) => {
-                group.fill = Some(fill);
+                group.fetch(fill);
                 if let Some(flight) = self.router.flights.get(id) {
                     flight.group = Some(group);
                 }

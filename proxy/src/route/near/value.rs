@@ -5,14 +5,13 @@ use std::sync::Arc;
 
 use proxima_wire::message::{Outcome, Reply};
 
-use super::sent::Sent;
 use crate::{
     client::SharedReply,
     engine::{Engine, FlightId, ReplyTo},
     micros::Micros,
     near::{Answer, Bytes, Failure, Near, OriginReply, SMALL, Terms},
     protocol::Failed,
-    route::{Node, Walk, flight::MISPLACED, group::Group},
+    route::{Flight, Node, Walk, flight::MISPLACED, group::Group},
 };
 
 /// The error text for a value for which there is no room.
@@ -134,14 +133,11 @@ impl Engine {
 
     /// Takes what an origin has answered.
     pub fn take_fetched(&mut self, id: FlightId, fetched: &OriginReply) {
-        let Some(flight) = self.router.flights.get(id) else {
+        let Some(mut flight) = self.router.flights.take(id) else {
             return;
         };
         let mut group = flight.group.take();
-        let Some(sent) = self.take_sent(id) else {
-            return;
-        };
-        let Node::Near(near) = sent.tree.node(sent.node) else {
+        let Node::Near(near) = flight.tree.node(flight.node) else {
             return self.broken(MISPLACED);
         };
         let old = group.as_mut().and_then(|group| group.old.take());
@@ -155,17 +151,20 @@ impl Engine {
             }
         };
         let Some(mut group) = group else {
-            return self.leave_alone(id, &sent, &given);
+            return self.give_to(&flight.own_walk(flight.parent), &given);
         };
         let stood;
         if let ValueAnswer::Failed(_) = given {
-            stood = self.stands_for_error(&sent, &group);
+            stood = self.stands_for_error(&flight, &group);
             if let Some((_, value)) = &stood {
                 given = ValueAnswer::shared(value);
             }
         }
         self.keep_fetched(&near.near, &mut group, fetched, old);
-        self.give_all(id, &group, &sent, &given);
+        if let Some(fill) = group.fill_mut() {
+            fill.end();
+        }
+        self.give_all(id, &group, &flight, &given);
     }
 
     /// Keeps what an origin has answered, if it may be kept.
@@ -176,10 +175,11 @@ impl Engine {
         fetched: &OriginReply,
         old: Option<&Arc<[u8]>>,
     ) {
-        let Some(fill) = group.fill.take() else {
+        let since = group.since;
+        let Some(fill) = group.fill_mut() else {
             return;
         };
-        let rule = Arc::clone(group.question().rule);
+        let rule = Arc::clone(fill.asked().question().rule);
         let chance = self.random.bits() as u8;
         let (value, terms): (Option<&Arc<[u8]>>, Option<&Terms>) = match (fetched, old) {
             (OriginReply::Value(value, terms), _) => (Some(value), terms.as_ref()),
@@ -199,33 +199,23 @@ impl Engine {
         };
         let Some(terms) = terms else {
             self.metrics.near.of(rule.slot).refused_unfit += 1;
-            return near.forget(&group.question());
+            return near.forget(&fill.asked().question());
         };
         let result = fill.keep_value(value.map(Bytes::Shared), terms.clone(), self.now, chance);
-        self.note_fetched(rule.slot, result, group.since);
-    }
-
-    /// Ends the flight of one reader that has asked for itself.
-    fn leave_alone(&mut self, id: FlightId, sent: &Sent, given: &ValueAnswer<'_>) {
-        let Some(flight) = self.router.flights.peek(id) else {
-            return;
-        };
-        let to = flight.parent;
-        self.router.flights.close(id);
-        self.give_to(&sent.walk(to), given);
+        self.note_fetched(rule.slot, result, since);
     }
 
     /// Ends a group, and gives all its readers the same.
     pub(super) fn leave_group(&mut self, id: FlightId, group: &Group, given: &ValueAnswer<'_>) {
-        if let Some(sent) = self.take_sent(id) {
-            self.give_all(id, group, &sent, given);
+        if let Some(flight) = self.router.flights.take(id) {
+            self.give_all(id, group, &flight, given);
         }
     }
 
-    fn give_all(&mut self, id: FlightId, group: &Group, sent: &Sent, given: &ValueAnswer<'_>) {
-        self.end_group(id, group);
-        let walk = sent.walk(ReplyTo::Nobody);
-        for reader in &group.readers {
+    fn give_all(&mut self, id: FlightId, group: &Group, flight: &Flight, given: &ValueAnswer<'_>) {
+        self.router.groups.remove(group.identity, id);
+        let walk = flight.own_walk(ReplyTo::Nobody);
+        for reader in group.readers.iter() {
             self.give_to(&reader.walk(&walk), given);
         }
     }
