@@ -99,7 +99,7 @@ def test_higher_version_adds_and_removes_servers_without_an_error(endpoint, node
         assert [node.get("k") for node in nodes] == [b"w", b"v", b"w", b"w"]
         load.after(100)
     assert proxy.metric("endpoint_version") == 3
-    until(lambda: nodes[1].stat("curr_connections") <= 2, "no connection to it is left")
+    until(lambda: nodes[1].stat("curr_connections") == 1, "no connection to it is left")
 
 
 def test_servers_without_an_ip_are_looked_up_by_their_names(endpoint, memcached, proxima, tmp_path):

@@ -131,7 +131,7 @@ def test_a_host_name_that_appears_or_moves_is_followed(system, nodes, proxima):
     assert [key for key in range(100) if nodes[2].get(str(key))] == placed[0], "the hash knows names only"
     assert [key for key in range(100) if nodes[1].get(str(key)) == b"w"] == placed[1]
     assert proxy.version() == version, "it is the same configuration"
-    until(lambda: nodes[0].stat("curr_connections") <= 2, "no connection to the old one is left")
+    until(lambda: nodes[0].stat("curr_connections") == 1, "no connection to the old one is left")
 
 
 def test_a_host_name_keeps_its_address_in_use_while_dns_lists_it(system, nodes, proxima):
@@ -256,7 +256,7 @@ def test_a_copy_whose_name_moves_is_not_read_before_repair(system, nodes, proxim
         assert not load.errors
         client.set("k", "w")
         assert copies_of(nodes, "k") == [b"v", b"w", b"w", b"w"]
-    until(lambda: nodes[0].stat("curr_connections") <= 2, "no connection to the old one is left")
+    until(lambda: nodes[0].stat("curr_connections") == 1, "no connection to the old one is left")
 
 
 def test_a_named_copy_that_returns_to_the_list_loses_only_missed_keys(system, nodes, proxima):

@@ -131,6 +131,8 @@ def test_a_request_in_flight_finishes_in_the_old_configuration(servers, proxima)
         old.thaw()
         assert waiting.until(b"END\r\n") == b"VALUE k 0 3\r\nold\r\nEND\r\n"
         assert waiting.until(b"END\r\n") == b"VALUE k 0 3\r\nnew\r\nEND\r\n"
+    # Nothing but this wakes the workers any more.
+    until(lambda: old.stat("curr_connections") == 1, "no connection to the old server is left")
 
 
 BAD = {

@@ -349,11 +349,12 @@ impl Engine {
 
     /// Closes idle lanes that have no further use: the tree no longer names the member, or no client wants
     /// the login. A dedicated lane is kept for the next client with its login, as long as any is kept.
-    pub fn retire_lanes(&mut self) {
+    /// Returns whether all lanes without use are closed: the others are busy.
+    pub fn retire_lanes(&mut self) -> bool {
         self.retire(|engine, lane| {
             !engine.tree.names(lane.member.id)
                 || !lane.dedicated && !engine.servers.logins.is_wanted(lane.login)
-        });
+        })
     }
 
     /// Closes idle lanes with logins that no client wants: another login needs room.
@@ -361,14 +362,17 @@ impl Engine {
         self.retire(|engine, lane| !engine.servers.logins.is_wanted(lane.login));
     }
 
-    fn retire(&mut self, is_useless: impl Fn(&Self, &Lane) -> bool) {
+    fn retire(&mut self, is_useless: impl Fn(&Self, &Lane) -> bool) -> bool {
         let lanes = self.servers.lanes.iter();
-        let rests = |lane: &Lane| lane.is_unused() && lane.owner.is_none();
-        let gone = lanes.filter(|(_, lane)| rests(lane) && is_useless(self, lane));
-        let gone: Vec<LaneId> = gone.map(|(id, _)| id).collect();
+        let useless = lanes.filter(|(_, lane)| is_useless(self, lane));
+        let (idle, busy): (Vec<_>, Vec<_>) =
+            useless.partition(|(_, lane)| lane.is_unused() && lane.owner.is_none());
+        let are_all_idle = busy.is_empty();
+        let gone: Vec<LaneId> = idle.into_iter().map(|(id, _)| id).collect();
         for id in gone {
             self.drop_lane(id, "");
         }
+        are_all_idle
     }
 
     /// A lane has finished a message. A dedicated lane may return to the idle ones; a bulk lane becomes the

@@ -90,6 +90,7 @@ impl<R: Reactor> Worker<R> {
         let Some(endpoint) = self.engine.open_client(listener) else {
             return;
         };
+        self.has_useless_lanes = true;
         if let Endpoint::Client(id) = endpoint {
             let worker = self.engine.facts.worker;
             let host = address.and_then(|_| Some(socket.local_addr().ok()?.as_socket()?.ip()));

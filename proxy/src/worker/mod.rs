@@ -103,6 +103,8 @@ pub struct Worker<R> {
     handshakes: Handshakes,
     next_lane_check: Micros,
     next_client_check: Micros,
+    /// Lanes without use may be left: a client or another tree has come since they were closed.
+    has_useless_lanes: bool,
     /// Scratch space for bytes that a transform has opened.
     plain: Vec<u8>,
     /// Set while there are time-outs to look at: the control thread then wakes this worker at each tick.
@@ -140,6 +142,7 @@ impl<R: Reactor> Worker<R> {
             handshakes: Handshakes::default(),
             next_lane_check: Micros::ZERO,
             next_client_check: Micros::ZERO,
+            has_useless_lanes: false,
             plain: Vec::new(),
             tick,
         })
@@ -223,7 +226,11 @@ impl<R: Reactor> Worker<R> {
         }
         // The tick of the control thread checks time-outs: arming a timer for each wait would cost every
         // request.
-        let wants_tick = engine.waits() || !engine.clients.is_empty() || self.full || engine.is_in_fleet();
+        let wants_tick = engine.waits()
+            || !engine.clients.is_empty()
+            || self.has_useless_lanes
+            || self.full
+            || engine.is_in_fleet();
         if wants_tick != self.tick.load(Relaxed) {
             self.tick.store(wants_tick, Relaxed);
             // Nothing else will make it look at the time before the next client comes.
@@ -428,7 +435,9 @@ impl<R: Reactor> Worker<R> {
             self.engine.check_clients(&|conn| reactor.refused(conn), &|conn| {
                 reactor.unacknowledged(conn)
             });
-            self.engine.retire_lanes();
+            // The logins of clients that are left are wanted until they leave.
+            let are_closed = self.engine.retire_lanes();
+            self.has_useless_lanes &= !are_closed || !self.engine.clients.is_empty();
         }
     }
 

@@ -189,7 +189,7 @@ impl<R: Reactor> Worker<R> {
                     self.engine.limits = limits;
                     self.engine.share_memory();
                     self.engine.renew_lanes();
-                    self.engine.retire_lanes();
+                    self.has_useless_lanes |= !self.engine.retire_lanes();
                     self.engine.preconnect();
                     for (number, socket) in open {
                         if socket.domain().is_ok_and(|domain| domain == Domain::UNIX) {
