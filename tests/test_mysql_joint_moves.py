@@ -48,6 +48,8 @@ def same_writer(doors):
     orderer.move(name)
     orderer.end()
     assert [writer(door) for door in doors] == [name, name]
+    # Who was another proxy's writer reads there after the first barrier that it passes.
+    until(lambda: all(len(others(door)) == 2 for door in doors), "all others read")
     return name
 
 
