@@ -869,26 +869,31 @@ def test_a_flood_of_changes_without_answers_leaves_other_keys_in_the_near_cache(
         assert asked() <= 1
 
 
+def scan(client, name, count):
+    """Asks for this many keys that the server does not have."""
+    for first in range(0, count, 500):
+        client.send(b"".join(b"get %b%d\r\n" % (name, first + number) for number in range(500)))
+        assert client.exactly(500 * 5) == b"END\r\n" * 500
+
+
+# A memory for some thousand replies that say that there is nothing.
+SCANNED = {"negative": "60s", "top": {"near": {"memory": "1MiB"}}}
+
+
 def test_where_nobody_asks_twice_nothing_is_pushed_out_and_who_does_is_answered(memcached, proxima):
-    """A scan of keys that the server does not have, in a memory for some thousand of them."""
-    proxy = proxima(kept([memcached()], negative="60s", top={"near": {"memory": "1MiB"}}))
+    proxy = proxima(kept([memcached()], **SCANNED))
 
     def turned_away():
-        return proxy.metric("near_refused_fills_total", rule="all", reason="not_asked_again")
+        names = ("near_refused_fills_total", "near_passed_total")
+        return sum(proxy.metric(name, rule="all", reason="not_asked_again") for name in names)
 
     def evictions():
         return proxy.metric("near_dropped_total", rule="all", reason="evicted")
 
     with proxy.raw() as client:
-
-        def scan(name, count):
-            for first in range(0, count, 500):
-                client.send(b"".join(b"get %b%d\r\n" % (name, first + number) for number in range(500)))
-                assert client.exactly(500 * 5) == b"END\r\n" * 500
-
-        scan(b"fills", 60_000)
+        scan(client, b"fills", 60_000)
         before, evicted = turned_away(), evictions()
-        scan(b"passes", 1_000)
+        scan(client, b"passes", 1_000)
         # A shard that has less than its part takes what comes.
         assert turned_away() - before > 900
         assert evictions() - evicted < 100
@@ -896,3 +901,21 @@ def test_where_nobody_asks_twice_nothing_is_pushed_out_and_who_does_is_answered(
         for _ in range(4):
             assert client.get("another") is None
         assert proxy.metric("near_hits_total", rule="all") >= hits + 2
+
+
+def test_many_who_miss_one_key_during_a_scan_cause_two_requests(cache):
+    server, proxy, asked = cache(**SCANNED)
+    with proxy.raw() as client, clients(proxy, 100) as readers:
+        scan(client, b"fills", 60_000)
+        for number in range(5):
+            asked()
+            server.freeze()
+            seen = proxy.metric("requests_total", command="get")
+            for reader in readers:
+                reader.send(b"get new%d\r\n" % number)
+            until(lambda: proxy.metric("requests_total", command="get") >= seen + 100, "all have asked")
+            server.thaw()
+            for reader in readers:
+                assert reader.exactly(5) == b"END\r\n"
+            assert 1 <= asked() <= 2
+    assert proxy.metric("near_passed_total", rule="all", reason="not_asked_again") > 10_000

@@ -62,10 +62,12 @@ enum Route {
     Embedded,
     /// Replies of the pool that are kept.
     NearCache,
+    /// The same, but their time is over when they are asked for again.
+    NearCacheMisses,
 }
 
 /// All scenarios: gets and sets, 10:1, or gets alone, with keys of 40 bytes.
-pub(crate) const SCENARIOS: [Scenario; 14] = [
+pub(crate) const SCENARIOS: [Scenario; 16] = [
     Scenario {
         name: "1-at-a-time",
         words: Words::Memcached,
@@ -205,6 +207,26 @@ pub(crate) const SCENARIOS: [Scenario; 14] = [
         value: 400,
         sets: false,
         route: Route::NearCache,
+    },
+    Scenario {
+        name: "near-cache-misses",
+        words: Words::Memcached,
+        clients: 100,
+        pipeline: 1,
+        keys: 1,
+        value: 400,
+        sets: false,
+        route: Route::NearCacheMisses,
+    },
+    Scenario {
+        name: "redis-near-cache-misses",
+        words: Words::Redis,
+        clients: 100,
+        pipeline: 1,
+        keys: 1,
+        value: 400,
+        sets: false,
+        route: Route::NearCacheMisses,
     },
 ];
 
@@ -446,6 +468,8 @@ fn engine(scenario: &Scenario) -> Engine {
         Route::Near => "{nearest: p}",
         Route::Embedded => "embedded",
         Route::NearCache => "{near: {child: p, rules: [{name: all, ttl: 1d, others: none}]}}",
+        // A key is asked for again a millisecond later.
+        Route::NearCacheMisses => "{near: {child: p, rules: [{name: all, ttl: 900us}]}}",
         _ => "p",
     };
     let text = format!(

@@ -23,7 +23,7 @@ use std::{
 };
 
 const TOLERANCE: f64 = 0.02;
-const SCENARIOS: [&str; 14] = [
+const SCENARIOS: [&str; 16] = [
     "1-at-a-time",
     "pipelines-of-16",
     "gets-of-8-keys",
@@ -38,6 +38,8 @@ const SCENARIOS: [&str; 14] = [
     "reads-in-a-fleet",
     "near-cache",
     "redis-near-cache",
+    "near-cache-misses",
+    "redis-near-cache-misses",
 ];
 /// A read in a fleet compares one number more.
 const FLEET: f64 = 0.01;

@@ -39,6 +39,8 @@ pub struct NearRuleCounts {
     pub passed_changing: u64,
     /// Requests that passed because their reply is known not to be kept.
     pub passed_unkept: u64,
+    /// Requests that passed because their reply would not have been kept: the kept ones are not asked for again.
+    pub passed_unasked: u64,
     /// Requests that were answered with an old reply in place of an error.
     pub stood_for_errors: u64,
 }
@@ -50,7 +52,7 @@ impl NearRuleCounts {
         }
     }
 
-    fn all_mut(&mut self) -> [&mut u64; 18] {
+    fn all_mut(&mut self) -> [&mut u64; 19] {
         [
             &mut self.hits,
             &mut self.stale,
@@ -69,6 +71,7 @@ impl NearRuleCounts {
             &mut self.refused_unfit,
             &mut self.passed_changing,
             &mut self.passed_unkept,
+            &mut self.passed_unasked,
             &mut self.stood_for_errors,
         ]
     }

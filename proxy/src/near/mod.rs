@@ -46,8 +46,8 @@ pub use self::{
     rule::{Rule, RuleSettings},
     rules::{ConfiguredRule, Rules},
     store::{
-        Answer, Bytes, Entries, EntryReport, Fill, HotKey, Lookup, OwnedQuestion, Preload, Question, Refusal,
-        RemovalReason, RuleUsage, SMALL, Store, StoredValue, Usage,
+        Answer, Bytes, Entries, EntryReport, Fill, HotKey, Lookup, OwnedQuestion, Passes, Preload, Question,
+        Refusal, RemovalReason, RuleUsage, SMALL, Store, StoredValue, Usage,
     },
     words::{Note, Words},
     worker::{LINGER, WorkerNear},

@@ -18,7 +18,7 @@ use std::{
 
 use proxima_wire::message::{Outcome, Reply};
 
-use super::{Changes, Entries, Fill, Lookup, Near, OpenChange, Question, Rule, RuleSettings};
+use super::{Changes, Entries, Fill, Lookup, Near, OpenChange, Passes, Question, Rule, RuleSettings};
 use crate::micros::Micros;
 
 const NOW: Micros = Micros::secs(100);
@@ -381,7 +381,11 @@ impl<'a> Run<'a> {
             return;
         }
         let mut out = Vec::new();
-        match self.world.near.look(&self.world.question(key), NOW, &mut out) {
+        match self
+            .world
+            .near
+            .look(&self.world.question(key), NOW, &mut out, Passes::Never)
+        {
             Lookup::Hit(..) => self.finish(who, out.len() as u32 - 1),
             Lookup::Miss(fill) => {
                 self.at[who].fill = Some(fill).filter(|_| self.off != DisabledRule::Note);
@@ -400,7 +404,7 @@ impl<'a> Run<'a> {
                 self.at[who].pc = Pc::Sent;
                 self.send(who, copy);
             }
-            Lookup::Unkept => unreachable!("every value may be kept"),
+            Lookup::Unkept | Lookup::Unasked => unreachable!("every value may be kept"),
         }
     }
 
@@ -422,10 +426,10 @@ impl<'a> Run<'a> {
         let mut fill = self.at[who].fill.take();
         if self.off == DisabledRule::Note
             && self.program[who].kind == Kind::Read
-            && let Lookup::Miss(late) = self
-                .world
-                .near
-                .look(&self.world.question(key), NOW, &mut Vec::new())
+            && let Lookup::Miss(late) =
+                self.world
+                    .near
+                    .look(&self.world.question(key), NOW, &mut Vec::new(), Passes::Never)
         {
             fill = Some(late);
         }
@@ -733,7 +737,7 @@ fn threads_that_meet_anywhere_read_nothing_that_is_too_old() {
                         _ => {
                             let need = acknowledged[key].load(SeqCst);
                             let mut out = Vec::new();
-                            let value = match near.look(&question, NOW, &mut out) {
+                            let value = match near.look(&question, NOW, &mut out, Passes::Never) {
                                 Lookup::Hit(..) => {
                                     hits.fetch_add(1, SeqCst);
                                     u32::from_le_bytes(out[..].try_into().unwrap())

@@ -55,7 +55,7 @@ mod tests {
     use super::*;
     use crate::{
         micros::Micros,
-        near::{Lookup, Question, Rule, RuleSettings},
+        near::{Lookup, Passes, Question, Rule, RuleSettings},
     };
 
     #[test]
@@ -76,7 +76,7 @@ mod tests {
                 key: key.as_bytes(),
                 form: b"",
             };
-            near.look(&question, Micros::ZERO, &mut Vec::new())
+            near.look(&question, Micros::ZERO, &mut Vec::new(), Passes::Never)
         };
         let keep = |key: &str| {
             let Lookup::Miss(mut fill) = look(key) else {

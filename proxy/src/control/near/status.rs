@@ -114,10 +114,11 @@ pub fn refused(counts: &NearRuleCounts) -> [(&'static str, u64); 6] {
 }
 
 /// The counts of requests that passed although their rule is on, by reason.
-pub fn passed(counts: &NearRuleCounts) -> [(&'static str, u64); 2] {
+pub fn passed(counts: &NearRuleCounts) -> [(&'static str, u64); 3] {
     [
         ("changing", counts.passed_changing),
         ("too_large", counts.passed_unkept),
+        ("not_asked_again", counts.passed_unasked),
     ]
 }
 

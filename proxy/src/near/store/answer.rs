@@ -33,6 +33,16 @@ pub struct Answer {
     pub bytes: Option<Arc<[u8]>>,
 }
 
+/// Whether a request passes for which nothing is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Passes {
+    /// It is fetched, once for all who miss it.
+    Never,
+    /// It passes if its reply would not be kept, as [`Lookup::Unasked`] says: who asks for the same meanwhile
+    /// causes a second request, and no third one.
+    IfUnasked,
+}
+
 /// The result of a lookup in the store.
 pub enum Lookup {
     /// A reply. With a fill, its time is over, and the caller is to renew it.
@@ -45,6 +55,9 @@ pub enum Lookup {
     Changing,
     /// A reply that must not be kept is known to come.
     Unkept,
+    /// Nothing, and the reply would be turned away: the store is full of replies that are not asked for again,
+    /// and this one has not been asked for before. Its key is remembered.
+    Unasked,
 }
 
 /// Why the reply to a fill was not kept.

@@ -55,7 +55,7 @@ use parking_lot::{Mutex, MutexGuard};
 use proxima_wire::message::Reply;
 
 pub use self::{
-    answer::{Answer, Lookup, Question, Refusal},
+    answer::{Answer, Lookup, Passes, Question, Refusal},
     bytes::Bytes,
     entries::{Entries, EntryReport, HotKey},
     fill::Fill,
@@ -250,8 +250,15 @@ impl Store {
 
 impl Near {
     /// Looks for the answer to this question. Bytes of a small one are appended to `out`. `now` is the time
-    /// on the process's clock.
-    pub fn look(self: &Arc<Self>, question: &Question<'_>, now: Micros, out: &mut Vec<u8>) -> Lookup {
+    /// on the process's clock. `passes`: a second request for one key costs little, so that the first one
+    /// passes if its reply would be turned away.
+    pub fn look(
+        self: &Arc<Self>,
+        question: &Question<'_>,
+        now: Micros,
+        out: &mut Vec<u8>,
+        passes: Passes,
+    ) -> Lookup {
         let hash = self.store.hash(question.key);
         let mut shard = self.store.shard(hash);
         let found = match shard.look(hash, question, now, out) {
@@ -260,10 +267,21 @@ impl Near {
             ShardLookup::Answer(answer) => Some(answer),
             ShardLookup::Nothing => None,
         };
-        let begun = self.words.note(hash).map(|note| {
-            let identity = self.store.identity(hash, question);
-            (identity, note, shard.begin_fill(identity, note))
-        });
+        let begun = match self.words.note(hash) {
+            None => None,
+            Some(note) => {
+                let identity = self.store.identity(hash, question);
+                if found.is_none() && passes == Passes::IfUnasked {
+                    // A little room is not enough: each reply of a batch that is asked for at once would
+                    // seem to fit.
+                    let is_full = |bytes| self.store.lacks(bytes * SHARDS) > 0;
+                    if shard.turns_away_early(hash, identity, is_full) {
+                        return Lookup::Unasked;
+                    }
+                }
+                Some((identity, note, shard.begin_fill(identity, note)))
+            }
+        };
         drop(shard);
         match (found, begun) {
             (Some(answer), Some((identity, note, Some(serial)))) => Lookup::Hit(

@@ -230,10 +230,28 @@ impl Shard {
     /// while nobody asks again for any kept reply, unless other requests wait for it. Its key is remembered:
     /// the reply to the next question is kept.
     pub(super) fn turns_away(&mut self, hash: KeyHash, identity: u64) -> bool {
-        let is_away = self.unasked >= UNASKED
+        self.unasked >= UNASKED
             && self.filling.get(&identity).is_none_or(|fill| !fill.is_wanted)
-            && self.table.first_with(hash).is_none()
-            && !self.ghosts.has(hash);
+            && self.turns_away_key(hash)
+    }
+
+    /// Would the reply to this question be turned away, so that it need not be fetched for others? Its key is
+    /// remembered: who asks next fetches it for all. `is_full`: that many bytes of this shard have no room,
+    /// if all shards take as many.
+    pub(super) fn turns_away_early(
+        &mut self,
+        hash: KeyHash,
+        identity: u64,
+        is_full: impl FnOnce(usize) -> bool,
+    ) -> bool {
+        self.unasked >= UNASKED
+            && is_full(self.told / self.table.keys().max(1) * (1 + self.filling.len()))
+            && !self.filling.contains_key(&identity)
+            && self.turns_away_key(hash)
+    }
+
+    fn turns_away_key(&mut self, hash: KeyHash) -> bool {
+        let is_away = self.table.first_with(hash).is_none() && !self.ghosts.has(hash);
         if is_away {
             self.ghosts.add(hash, self.table.end());
         }

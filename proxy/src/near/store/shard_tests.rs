@@ -176,6 +176,11 @@ impl World {
         self.shard.turns_away(hash(number), number)
     }
 
+    /// Does a request pass whose reply would be turned away?
+    fn passes(&mut self, number: u64, is_full: bool) -> bool {
+        self.shard.turns_away_early(hash(number), number, |_| is_full)
+    }
+
     /// A full shard from which so many replies have gone that were not asked for again.
     fn full_of_the_unasked(gone: u64) -> Self {
         let mut world = Self::new();
@@ -194,6 +199,27 @@ fn a_key_is_turned_away_once_while_nobody_asks_again_for_any_other() {
     assert!(!world.turns_away(1000), "it is asked for again");
     world.put(1000);
     assert!(!world.turns_away(1001), "one was asked for again");
+}
+
+#[test]
+fn a_request_passes_once_while_its_reply_would_be_turned_away() {
+    let mut world = World::full_of_the_unasked(255);
+    assert!(!world.passes(1000, true), "too few have gone");
+    let mut world = World::full_of_the_unasked(256);
+    assert!(!world.passes(1000, false), "there is room");
+    assert!(world.passes(1000, true));
+    assert!(!world.passes(1000, true), "it is asked for again");
+    assert!(!world.turns_away(1000), "its reply is kept");
+}
+
+#[test]
+fn a_request_does_not_pass_beside_a_fill_of_the_same() {
+    let mut world = World::full_of_the_unasked(256);
+    let note = world.words.note(hash(9)).unwrap();
+    let first = world.shard.begin_fill(9, note).unwrap();
+    assert!(!world.passes(9, true));
+    world.shard.end_fill(9, first);
+    assert!(world.passes(9, true));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use proxima_wire::message::{Outcome, Reply};
 
-use super::{Entries, Fill, Lookup, Question, Refusal};
+use super::{Entries, Fill, Lookup, Passes, Question, Refusal};
 use crate::{
     micros::Micros,
     near::{Changes, Near, RemovalReason, Rule, RuleSettings},
@@ -44,7 +44,7 @@ impl World {
             form: form.as_bytes(),
         };
         let mut out = Vec::new();
-        (self.near.look(&question, self.now, &mut out), out)
+        (self.near.look(&question, self.now, &mut out, Passes::Never), out)
     }
 
     /// The kept reply to this question.

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use hyper::header::HeaderMap;
 use proxima_wire::message::Outcome;
 
-use super::{Bytes, Fill, Lookup, Question, Refusal, SMALL};
+use super::{Bytes, Fill, Lookup, Passes, Question, Refusal, SMALL};
 use crate::{
     micros::Micros,
     near::{Near, Rule, RuleSettings, Terms, VALUE, freshness},
@@ -45,7 +45,11 @@ impl World {
 
     fn look(&self) -> (Lookup, Vec<u8>) {
         let mut out = Vec::new();
-        (self.near.look(&self.question(), self.now, &mut out), out)
+        (
+            self.near
+                .look(&self.question(), self.now, &mut out, Passes::Never),
+            out,
+        )
     }
 
     fn fill(&self) -> Fill {

@@ -32,9 +32,7 @@ impl Engine {
             Answer::Failed(_) => (Fit::Shared, None),
         };
         let is_error = answer.outcome().is_error();
-        let old = is_error
-            .then(|| self.stands_for_error(&flight, &group))
-            .flatten();
+        let old = is_error.then(|| self.stands_for_error(&flight, &group)).flatten();
         if let Some(fill) = group.fill_mut() {
             fill.end();
         }
@@ -119,11 +117,7 @@ impl Engine {
     }
 
     /// The old reply that stands for an error, if the rule has one.
-    pub(super) fn stands_for_error(
-        &mut self,
-        flight: &Flight,
-        group: &Group,
-    ) -> Option<(Reply, Arc<[u8]>)> {
+    pub(super) fn stands_for_error(&mut self, flight: &Flight, group: &Group) -> Option<(Reply, Arc<[u8]>)> {
         let Node::Near(near) = flight.tree.node(flight.node) else {
             return None;
         };

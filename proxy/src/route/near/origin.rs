@@ -12,7 +12,7 @@ use super::{
 use crate::{
     config::schema::NearRule,
     engine::{Engine, FlightId, ReplyTo, Sleeper, WorkerEvent},
-    near::{Fetch, Fill, HttpOrigin, Lookup, Question, Rule, VALUE},
+    near::{Fetch, Fill, HttpOrigin, Lookup, Passes, Question, Rule, VALUE},
     protocol::{Cacheable, Failed},
     route::{
         NearNode, NodeId, Walk,
@@ -114,7 +114,7 @@ impl Engine {
             form: VALUE,
         };
         let mut out = std::mem::take(&mut self.router.reply);
-        match near.near.look(&question, self.now, &mut out) {
+        match near.near.look(&question, self.now, &mut out, Passes::Never) {
             Lookup::Hit(answer, renewal) => {
                 self.metrics
                     .near
@@ -137,7 +137,7 @@ impl Engine {
             Lookup::Filling => {
                 self.wait_near(node, near, &question, walk);
             }
-            Lookup::Changing | Lookup::Unkept => {
+            Lookup::Changing | Lookup::Unkept | Lookup::Unasked => {
                 self.metrics.near.of(rule.slot).passed_changing += 1;
                 self.fetch_alone(node, origin, Some(rule), key, walk);
             }
@@ -229,7 +229,9 @@ impl Engine {
         mut group: Box<Group>,
     ) {
         let mut out = Vec::new();
-        let look = near.near.look(&group.question(), self.now, &mut out);
+        let look = near
+            .near
+            .look(&group.question(), self.now, &mut out, Passes::Never);
         let target = origin.url.target(group.question().key);
         match (look, target) {
             (Lookup::Filling, _) => {
@@ -254,7 +256,7 @@ impl Engine {
                 group.fetch(fill);
                 self.fetch_for_group(id, (near, origin), group, target);
             }
-            (Lookup::Changing | Lookup::Unkept, Some(target)) => {
+            (Lookup::Changing | Lookup::Unkept | Lookup::Unasked, Some(target)) => {
                 // A change is under way: only the requests that wait get what is fetched from now on.
                 self.router.groups.remove(group.identity, id);
                 self.fetch_for_group(id, (near, origin), group, target);

@@ -9,7 +9,7 @@ use super::kept_reply::KeptReply;
 use crate::{
     engine::{Engine, FlightId, ReplyTo, Sleeper},
     micros::Micros,
-    near::{Fill, Lookup, OwnedQuestion, Question, Rule, SMALL},
+    near::{Fill, Lookup, OwnedQuestion, Passes, Question, Rule, SMALL},
     protocol::{Cacheable, Retention},
     route::{
         NearNode, Node, NodeId, Walk,
@@ -77,7 +77,7 @@ impl Engine {
     /// Looks for the answer. Returns whether the request passes.
     fn look_near(&mut self, node: NodeId, near: &NearNode, question: &Question<'_>, walk: &Walk<'_>) -> bool {
         let mut out = std::mem::take(&mut self.router.reply);
-        let look = near.near.look(question, self.now, &mut out);
+        let look = near.near.look(question, self.now, &mut out, Passes::IfUnasked);
         let slot = question.rule.slot;
         let passes = match look {
             Lookup::Hit(answer, renewal) => {
@@ -109,6 +109,12 @@ impl Engine {
             }
             Lookup::Unkept => {
                 self.metrics.near.of(slot).passed_unkept += 1;
+                true
+            }
+            Lookup::Unasked => {
+                let counts = self.metrics.near.of(slot);
+                counts.misses += 1;
+                counts.passed_unasked += 1;
                 true
             }
         };
@@ -186,7 +192,9 @@ impl Engine {
             return self.look_again_for_value(id, (near, origin), group);
         }
         let mut out = Vec::new();
-        let look = near.near.look(&group.question(), self.now, &mut out);
+        let look = near
+            .near
+            .look(&group.question(), self.now, &mut out, Passes::Never);
         match look {
             Lookup::Filling => {
                 if let Some(flight) = self.router.flights.get(id) {
@@ -210,7 +218,7 @@ impl Engine {
                 };
                 self.answer_group(id, *group, Some(given));
             }
-            Lookup::Changing | Lookup::Unkept => self.answer_group(id, *group, None),
+            Lookup::Changing | Lookup::Unkept | Lookup::Unasked => self.answer_group(id, *group, None),
         }
     }
 }
