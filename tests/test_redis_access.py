@@ -65,8 +65,10 @@ def test_a_refused_login_takes_the_server_out_until_its_password_is_right(redis_
     proxy = proxima(settings)
     client = client_of(proxy)
     assert client.ask("GET", "a").startswith(b"-ERR ")
+    # The reason is told by the worker, a moment behind the state that all of them share.
     member = until(
-        lambda: [m for m in [proxy.member(server.address)] if m["state"] == "ejected"], "it is out"
+        lambda: [m for m in [proxy.member(server.address)] if m["state"] == "ejected" and "why" in m],
+        "it is out, and why",
     )[0]
     assert "login refused: WRONGPASS" in member["why"] and "wrong\n" not in member["why"]
     password.write_text(SECRET)
