@@ -45,8 +45,9 @@ pub enum Passes {
 
 /// The result of a lookup in the store.
 pub enum Lookup {
-    /// A reply. With a fill, its time is over, and the caller is to renew it.
-    Hit(Answer, Option<Fill>),
+    /// A reply. With a fill, its time is over, and the caller is to renew it. The fill lies by itself, as most
+    /// hits have none.
+    Hit(Answer, Option<Box<Fill>>),
     /// Nothing: the caller is to ask a server.
     Miss(Fill),
     /// Nothing yet: another request has asked a server.

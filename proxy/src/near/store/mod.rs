@@ -284,10 +284,10 @@ impl Near {
         };
         drop(shard);
         match (found, begun) {
-            (Some(answer), Some((identity, note, Some(serial)))) => Lookup::Hit(
-                answer,
-                Some(Fill::new(self, hash, identity, serial, note, question)),
-            ),
+            (Some(answer), Some((identity, note, Some(serial)))) => {
+                let fill = Fill::new(self, hash, identity, serial, note, question);
+                Lookup::Hit(answer, Some(Box::new(fill)))
+            }
             (Some(answer), _) => Lookup::Hit(answer, None),
             (None, None) => Lookup::Changing,
             (None, Some((_, _, None))) => Lookup::Filling,

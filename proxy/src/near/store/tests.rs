@@ -170,7 +170,7 @@ fn an_old_reply_is_given_while_one_renews_it() {
         matches!(world.look("a", "g").0, Lookup::Hit(_, None)),
         "one is enough"
     );
-    world.keep(fill, "two").unwrap();
+    world.keep(*fill, "two").unwrap();
     assert_eq!(world.hit("a", "g").as_deref(), Some("two"));
     world.now += Micros::secs(15);
     assert_eq!(world.hit("a", "g"), None);

@@ -54,7 +54,8 @@ impl World {
 
     fn fill(&self) -> Fill {
         match self.look().0 {
-            Lookup::Miss(fill) | Lookup::Hit(_, Some(fill)) => fill,
+            Lookup::Miss(fill) => fill,
+            Lookup::Hit(_, Some(fill)) => *fill,
             _ => panic!("nothing is to be fetched"),
         }
     }

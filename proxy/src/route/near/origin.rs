@@ -124,7 +124,7 @@ impl Engine {
                 if let Some(fill) = renewal
                     && near.near.failure(&question, self.now).is_none()
                 {
-                    self.fetch_value(node, (near, origin), fill, None, walk);
+                    self.fetch_value(node, (near, origin), *fill, None, walk);
                 }
             }
             Lookup::Miss(fill) => {

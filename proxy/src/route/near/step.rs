@@ -93,7 +93,7 @@ impl Engine {
                         .hit(slot, answer.age, answer.is_stale, answer.is_miss);
                 }
                 if let Some(fill) = renewal {
-                    self.fetch_near(node, near, question, fill, None, walk);
+                    self.fetch_near(node, near, question, *fill, None, walk);
                 }
                 !is_given
             }
