@@ -66,167 +66,109 @@ enum Route {
     NearCacheMisses,
 }
 
+/// A hundred clients with one request at a time: gets and sets, 10:1, of one key.
+const ONE_AT_A_TIME: Scenario = Scenario {
+    name: "1-at-a-time",
+    words: Words::Memcached,
+    clients: 100,
+    pipeline: 1,
+    keys: 1,
+    value: 400,
+    sets: true,
+    route: Route::Pool,
+};
+
 /// All scenarios: gets and sets, 10:1, or gets alone, with keys of 40 bytes.
 pub(crate) const SCENARIOS: [Scenario; 16] = [
-    Scenario {
-        name: "1-at-a-time",
-        words: Words::Memcached,
-        clients: 100,
-        pipeline: 1,
-        keys: 1,
-        value: 400,
-        sets: true,
-        route: Route::Pool,
-    },
+    ONE_AT_A_TIME,
     Scenario {
         name: "pipelines-of-16",
-        words: Words::Memcached,
         clients: 10,
         pipeline: 16,
-        keys: 1,
-        value: 400,
-        sets: true,
-        route: Route::Pool,
+        ..ONE_AT_A_TIME
     },
     Scenario {
         name: "gets-of-8-keys",
-        words: Words::Memcached,
         clients: 10,
-        pipeline: 1,
         keys: 8,
-        value: 400,
-        sets: true,
-        route: Route::Pool,
+        ..ONE_AT_A_TIME
     },
     Scenario {
         name: "values-of-32-KiB",
-        words: Words::Memcached,
         clients: 10,
-        pipeline: 1,
-        keys: 1,
         value: 32 * 1024,
-        sets: true,
-        route: Route::Pool,
+        ..ONE_AT_A_TIME
     },
     Scenario {
         name: "near",
-        words: Words::Memcached,
-        clients: 100,
-        pipeline: 1,
-        keys: 1,
-        value: 400,
-        sets: true,
         route: Route::Near,
+        ..ONE_AT_A_TIME
     },
     Scenario {
         name: "copies",
-        words: Words::Memcached,
-        clients: 100,
-        pipeline: 1,
-        keys: 1,
-        value: 400,
-        sets: true,
         route: Route::Copies,
+        ..ONE_AT_A_TIME
     },
     Scenario {
         name: "embedded",
-        words: Words::Memcached,
-        clients: 100,
-        pipeline: 1,
-        keys: 1,
-        value: 400,
-        sets: true,
         route: Route::Embedded,
+        ..ONE_AT_A_TIME
     },
     Scenario {
         name: "redis-1-at-a-time",
         words: Words::Redis,
-        clients: 100,
-        pipeline: 1,
-        keys: 1,
-        value: 400,
-        sets: true,
-        route: Route::Pool,
+        ..ONE_AT_A_TIME
     },
     Scenario {
         name: "redis-pipelines-of-16",
         words: Words::Redis,
         clients: 10,
         pipeline: 16,
-        keys: 1,
-        value: 400,
-        sets: true,
-        route: Route::Pool,
+        ..ONE_AT_A_TIME
     },
     Scenario {
         name: "redis-embedded",
         words: Words::Redis,
-        clients: 100,
-        pipeline: 1,
-        keys: 1,
-        value: 400,
-        sets: true,
         route: Route::Embedded,
+        ..ONE_AT_A_TIME
     },
     Scenario {
         name: "reads-of-one-copy",
-        words: Words::Memcached,
-        clients: 100,
-        pipeline: 1,
-        keys: 1,
-        value: 400,
         sets: false,
         route: Route::OneCopy,
+        ..ONE_AT_A_TIME
     },
     Scenario {
         name: "reads-in-a-fleet",
-        words: Words::Memcached,
-        clients: 100,
-        pipeline: 1,
-        keys: 1,
-        value: 400,
         sets: false,
         route: Route::Fleet,
+        ..ONE_AT_A_TIME
     },
     Scenario {
         name: "near-cache",
-        words: Words::Memcached,
-        clients: 100,
-        pipeline: 1,
-        keys: 1,
-        value: 400,
         sets: false,
         route: Route::NearCache,
+        ..ONE_AT_A_TIME
     },
     Scenario {
         name: "redis-near-cache",
         words: Words::Redis,
-        clients: 100,
-        pipeline: 1,
-        keys: 1,
-        value: 400,
         sets: false,
         route: Route::NearCache,
+        ..ONE_AT_A_TIME
     },
     Scenario {
         name: "near-cache-misses",
-        words: Words::Memcached,
-        clients: 100,
-        pipeline: 1,
-        keys: 1,
-        value: 400,
         sets: false,
         route: Route::NearCacheMisses,
+        ..ONE_AT_A_TIME
     },
     Scenario {
         name: "redis-near-cache-misses",
         words: Words::Redis,
-        clients: 100,
-        pipeline: 1,
-        keys: 1,
-        value: 400,
         sets: false,
         route: Route::NearCacheMisses,
+        ..ONE_AT_A_TIME
     },
 ];
 
