@@ -1,4 +1,5 @@
-"""The memory of the near cache: about what it counts, and a large reply once for all who read it."""
+"""The memory of the near cache: about what it counts, a large reply once for all who read it, and nothing for
+what a scan reads."""
 
 import json
 import random
@@ -9,7 +10,7 @@ import pytest
 
 from harness import SOAK, ports, until
 from harness.judge import BENCH
-from harness.near_cache import clients, kept, kept_redis
+from harness.near_cache import Asked, clients, kept, kept_redis
 from harness.origin import Origin, reply
 from harness.raw import Raw
 from harness.redis import array
@@ -164,3 +165,56 @@ def test_what_is_dropped_goes_back_to_the_system_without_more_to_keep(memcached,
 
         comes_and_goes(1 / 2)
         comes_and_goes(1 / 4)
+
+
+def scan(client, name, count):
+    """Asks for this many keys that the server does not have."""
+    for first in range(0, count, 500):
+        client.send(b"".join(b"get %b%d\r\n" % (name, first + number) for number in range(500)))
+        assert client.exactly(500 * 5) == b"END\r\n" * 500
+
+
+# A memory for some thousand replies that say that there is nothing.
+SCANNED = {"negative": "60s", "top": {"near": {"memory": "1MiB"}}}
+
+
+def test_where_nobody_asks_twice_nothing_is_pushed_out_and_who_does_is_answered(memcached, proxima):
+    proxy = proxima(kept([memcached()], **SCANNED))
+
+    def turned_away():
+        names = ("near_refused_fills_total", "near_passed_total")
+        return sum(proxy.metric(name, rule="all", reason="not_asked_again") for name in names)
+
+    def evictions():
+        return proxy.metric("near_dropped_total", rule="all", reason="evicted")
+
+    with proxy.raw() as client:
+        scan(client, b"fills", 60_000)
+        before, evicted = turned_away(), evictions()
+        scan(client, b"passes", 1_000)
+        # A shard that has less than its part takes what comes.
+        assert turned_away() - before > 900
+        assert evictions() - evicted < 100
+        hits = proxy.metric("near_hits_total", rule="all")
+        for _ in range(4):
+            assert client.get("another") is None
+        assert proxy.metric("near_hits_total", rule="all") >= hits + 2
+
+
+def test_many_who_miss_one_key_during_a_scan_cause_two_requests(memcached, proxima):
+    server = memcached()
+    proxy, asked = proxima(kept([server], **SCANNED)), Asked(server)
+    with proxy.raw() as client, clients(proxy, 100) as readers:
+        scan(client, b"fills", 60_000)
+        for number in range(5):
+            asked()
+            server.freeze()
+            seen = proxy.metric("requests_total", command="get")
+            for reader in readers:
+                reader.send(b"get new%d\r\n" % number)
+            until(lambda: proxy.metric("requests_total", command="get") >= seen + 100, "all have asked")
+            server.thaw()
+            for reader in readers:
+                assert reader.exactly(5) == b"END\r\n"
+            assert 1 <= asked() <= 2
+    assert proxy.metric("near_passed_total", rule="all", reason="not_asked_again") > 10_000
