@@ -205,3 +205,28 @@ def test_a_line_is_skipped_behind_a_key_that_is_too_long(memcached, proxima):
         client.send(b" flush_all\r\nget k\r\n")
         assert client.line() == b"CLIENT_ERROR bad command line format\r\n"
         assert client.exactly(20) == b"VALUE k 0 1\r\nv\r\nEND\r\n"[:20]
+
+
+@pytest.mark.parametrize("leaves", [False, True], ids=["its client stays", "its client leaves"])
+def test_an_idle_worker_gives_the_buffers_of_its_last_burst_back(memcached, proxima, leaves):
+    """Values of many sizes fill blocks of many sizes, of which the worker needs none any more."""
+    server = memcached(item="4m")
+    sizes = [1000 * 2**power for power in range(10)] * 8
+    server.set("warm", "up")
+    for number, size in enumerate(sizes):
+        server.set(f"k{number}", "v" * size)
+    proxy = proxima(pool([server]) | {"workers": 1})
+
+    def memory():
+        return proxy.memory("RssAnon")
+
+    with proxy.raw() as client:
+        assert client.get("warm") == b"up"
+        before = memory()
+        client.send(b"".join(b"get k%d\r\n" % number for number in range(len(sizes))))
+        for number, size in enumerate(sizes):
+            assert client.exactly(len(f"VALUE k{number} 0 {size}\r\n") + size + 7).endswith(b"END\r\n")
+        if leaves:
+            client.close()
+        # Without that, three to six huge pages stay.
+        until(lambda: memory() - before < 4 * MIB, "the memory of its buffers goes back", every=0.25)

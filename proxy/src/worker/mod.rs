@@ -16,6 +16,7 @@ mod accept;
 mod fleet;
 mod flush;
 mod handshake_limits;
+mod idle;
 mod orders;
 mod process;
 
@@ -33,17 +34,20 @@ use std::{
 use socket2::{Socket, TcpKeepalive};
 use tokio::sync::mpsc::UnboundedSender;
 
-use self::handshake_limits::Handshakes;
 pub use self::{
     fleet::{FleetOrder, boot_time},
     orders::{Mailbox, Order},
+};
+use self::{
+    handshake_limits::Handshakes,
+    idle::{Idle, Work},
 };
 use crate::{
     config::schema::KeepAlive,
     engine::{Endpoint, Engine, LaneId, WorkerEvent},
     micros::Micros,
     protocol::Handshake,
-    reactor::{Conn, Event, Expect, Reactor},
+    reactor::{Conn, Event, Expect, Reactor, give_back},
     table::Id,
     tls::Failure,
 };
@@ -105,6 +109,7 @@ pub struct Worker<R> {
     next_client_check: Micros,
     /// Lanes without use may be left: a client or another tree has come since they were closed.
     has_useless_lanes: bool,
+    idle: Idle,
     /// Scratch space for bytes that a transform has opened.
     plain: Vec<u8>,
     /// Set while there are time-outs to look at: the control thread then wakes this worker at each tick.
@@ -143,6 +148,7 @@ impl<R: Reactor> Worker<R> {
             next_lane_check: Micros::ZERO,
             next_client_check: Micros::ZERO,
             has_useless_lanes: false,
+            idle: Idle::default(),
             plain: Vec::new(),
             tick,
         })
@@ -218,6 +224,14 @@ impl<R: Reactor> Worker<R> {
         }
     }
 
+    fn work_done(&self) -> Work {
+        let traffic = &self.engine.metrics.client_traffic;
+        Work {
+            bytes: traffic.received + traffic.sent,
+            clients: self.engine.clients.len(),
+        }
+    }
+
     fn timeout(&self) -> Option<Duration> {
         let engine = &self.engine;
         let is_behind = engine.has_woken_lanes() || self.handshakes.wait();
@@ -229,6 +243,7 @@ impl<R: Reactor> Worker<R> {
         let wants_tick = engine.waits()
             || !engine.clients.is_empty()
             || self.has_useless_lanes
+            || self.idle.is_ahead(self.work_done())
             || self.full
             || engine.is_in_fleet();
         if wants_tick != self.tick.load(Relaxed) {
@@ -438,6 +453,9 @@ impl<R: Reactor> Worker<R> {
             // The logins of clients that are left are wanted until they leave.
             let are_closed = self.engine.retire_lanes();
             self.has_useless_lanes &= !are_closed || !self.engine.clients.is_empty();
+            if self.idle.begins(self.work_done()) {
+                give_back();
+            }
         }
     }
 
