@@ -5,6 +5,7 @@ import json
 import random
 import select
 import subprocess
+import time
 
 import pytest
 
@@ -82,13 +83,20 @@ def traffic(proxy, chance, prefix, size, volume):
                     yield
 
 
+def at_rest(proxy):
+    """Bytes of resident memory behind the time in which idle workers give back what they have freed. The
+    program's own pages, which come in as it is used, do not count."""
+    time.sleep(2.5)
+    return proxy.memory("RssAnon")
+
+
 @pytest.mark.timeout(900 if SOAK else 120)
 @pytest.mark.parametrize(
-    "size",
-    [lambda _: 400, lambda _: 8_000, lambda chance: 10 ** chance.uniform(0, 5)],
+    "size, most",
+    [(lambda _: 400, 1.2), (lambda _: 8_000, 1.2), (lambda chance: 10 ** chance.uniform(0, 5), 1.5)],
     ids=["400", "8000", "any"],
 )
-def test_it_takes_what_it_counts(redis_server, proxima, size):
+def test_it_takes_what_it_counts(redis_server, proxima, size, most):
     """Beside what the same traffic takes where nothing is kept. Here the workers are busy in turn, and the
     allocator keeps free blocks for each size and each of them."""
     rule = {"name": "kept", "prefix": "kept:", "ttl": "1h"}
@@ -101,12 +109,12 @@ def test_it_takes_what_it_counts(redis_server, proxima, size):
     for _ in traffic(proxy, chance, b"passes:", size, MEMORY / 2):
         pass
     assert counted() == 0
-    before = proxy.memory()
+    before = at_rest(proxy)
     for _ in traffic(proxy, chance, b"kept:", size, 1.6 * MEMORY):
         assert counted() <= MEMORY
-    takes = proxy.memory() - before
+    takes = at_rest(proxy) - before
     assert counted() > 0.9 * MEMORY
-    assert 0.9 < takes / counted() < 1.75, f"{takes / MIB:.1f} MiB of {counted() / MIB:.1f}"
+    assert 0.9 < takes / counted() < most, f"{takes / MIB:.1f} MiB of {counted() / MIB:.1f}"
 
 
 @pytest.mark.timeout(3600 if SOAK else 120)

@@ -17,11 +17,11 @@ impl Engine {
             (Some(server), _) if self.serves_store(listener) => {
                 embedded::prefetch(server, &self.store, bytes, &mut self.prefetch);
             }
-            (Some(server), Some(near)) => {
-                if let Some(key) = embedded::likely_key(server, bytes) {
-                    near.preload(key, &mut self.preload);
-                }
-            }
+            (Some(server), Some(near)) => match embedded::likely_key(server, bytes) {
+                Some((key, true)) => near.preload(key, &mut self.preload),
+                Some((key, false)) => near.preload_word(key),
+                None => {}
+            },
             _ => return false,
         }
         true
@@ -29,17 +29,23 @@ impl Engine {
 
     /// Lets the near cache begin to load what the next request of a pipeline will most likely ask for, before
     /// this one is served.
+    #[inline]
     pub(super) fn preload_next(&mut self, id: ClientId, bytes: &[u8]) {
-        if let Some(near) = self.near.near()
-            && !bytes.is_empty()
-            && let Some(server) = self
-                .clients
-                .table
-                .get(id)
-                .and_then(|client| client.protocol.embedded())
-            && let Some(key) = embedded::likely_key(server, bytes)
-        {
-            near.preload_next(key, &mut self.preload);
+        if self.near.counts() && !bytes.is_empty() {
+            self.preload_likely(id, bytes);
+        }
+    }
+
+    #[inline(never)]
+    fn preload_likely(&mut self, id: ClientId, bytes: &[u8]) {
+        let client = self.clients.table.get(id);
+        let likely = client
+            .and_then(|client| client.protocol.embedded())
+            .and_then(|server| embedded::likely_key(server, bytes));
+        match (self.near.near(), likely) {
+            (Some(near), Some((key, true))) => near.preload_next(key, &mut self.preload),
+            (Some(near), Some((key, false))) => near.preload_word(key),
+            (_, None) | (None, _) => {}
         }
     }
 

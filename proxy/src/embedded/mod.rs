@@ -98,17 +98,17 @@ pub fn out_of_memory(server: Embedded, out: &mut Vec<u8>) -> Reply {
 /// The error for a value that comes in pieces: the store takes it whole or not at all.
 pub const TOO_LARGE: Failed<'static> = Failed::here(Outcome::RemoteError, "object too large for cache");
 
-/// The key for which `bytes`, the beginning of a request, will most likely ask.
-pub fn likely_key(server: Embedded, bytes: &[u8]) -> Option<&[u8]> {
-    match server {
-        Embedded::Memcache => memcache::likely_key(bytes),
-        Embedded::Redis => redis::likely_key(bytes),
-    }
+/// The key for which `bytes`, the beginning of a request, will most likely ask, and whether to read it.
+pub fn likely_key(server: Embedded, bytes: &[u8]) -> Option<(&[u8], bool)> {
+    Some(match server {
+        Embedded::Memcache => (memcache::likely_key(bytes)?, memcache::is_likely_read(bytes)),
+        Embedded::Redis => (redis::likely_key(bytes)?, redis::is_likely_read(bytes)),
+    })
 }
 
 /// Starts loading what `bytes`, the beginning of a request, will most likely ask for.
 pub fn prefetch(server: Embedded, store: &Store, bytes: &[u8], prefetch: &mut Prefetch) {
-    if let Some(key) = likely_key(server, bytes) {
+    if let Some((key, _)) = likely_key(server, bytes) {
         store.prefetch(key, prefetch);
     }
 }

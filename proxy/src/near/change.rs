@@ -58,6 +58,7 @@ impl Changes {
         self.0.near.scripts_keep_to_keys()
     }
 
+    #[inline]
     fn open(&self, of: ChangedKeys) -> OpenChange {
         OpenChange {
             counted: Rc::clone(&self.0),
@@ -66,6 +67,7 @@ impl Changes {
     }
 
     /// Bumps the key's word first, and removes the key then: what a fill inserts between both is removed.
+    #[inline]
     fn begin(&self, key: &[u8]) -> u16 {
         let hash = self.0.near.store.hash(key);
         if self.0.near.words.begin(hash) {

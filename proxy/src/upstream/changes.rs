@@ -34,17 +34,33 @@ impl Engine {
         request: &Request,
         message: &[u8],
     ) -> Option<OpenChange> {
-        begin(&mut self.near, protocol, request, message, self.now)
+        if !self.near.counts() {
+            return None;
+        }
+        let scope = scope(protocol, request, message);
+        begin(&mut self.near, scope, protocol, (request, message), self.now)
     }
 
-    /// The change of this request begins, which has been given to the lane and is not on its way yet. The
-    /// last that waits there is the one for its reply.
-    #[inline(never)]
+    /// The change of this request begins, if it makes one. It has been given to the lane and is not on its
+    /// way yet. The last that waits there is the one for its reply.
+    #[inline]
     pub(super) fn count_change(&mut self, id: LaneId, request: &Request, message: &[u8]) {
+        let Some(lane) = self.servers.lanes.get(id) else {
+            return;
+        };
+        let scope = scope(lane.member.protocol, request, message);
+        if scope != ChangeScope::Nothing || lane.has_uncounted {
+            self.count_scope(id, scope, request, message);
+        }
+    }
+
+    #[inline(never)]
+    fn count_scope(&mut self, id: LaneId, scope: ChangeScope, request: &Request, message: &[u8]) {
         let Some(lane) = self.servers.lanes.get_mut(id) else {
             return;
         };
-        let begun = begin(&mut self.near, lane.member.protocol, request, message, self.now);
+        let protocol = lane.member.protocol;
+        let begun = begin(&mut self.near, scope, protocol, (request, message), self.now);
         let may_execute = lane.has_uncounted && request.class != Class::Read;
         let change = match (begun, self.near.changes()) {
             (Some(change), _) => change,
@@ -208,15 +224,23 @@ impl Lane {
     }
 }
 
+/// What this request may change. Nothing, where no reply of its protocol is kept.
+#[inline]
+fn scope(protocol: &'static dyn Protocol, request: &Request, message: &[u8]) -> ChangeScope {
+    let cacheable = protocol.cacheable();
+    cacheable.map_or(ChangeScope::Nothing, |of| of.changes(request, message))
+}
+
+#[inline]
 fn begin(
     near: &mut WorkerNear,
+    scope: ChangeScope,
     protocol: &'static dyn Protocol,
-    request: &Request,
-    message: &[u8],
+    (request, message): (&Request, &[u8]),
     now: Micros,
 ) -> Option<OpenChange> {
     let changes = near.changes()?;
-    match protocol.cacheable()?.changes(request, message) {
+    match scope {
         ChangeScope::Nothing => None,
         ChangeScope::Keys => Some(of_keys(changes, protocol, request, message)),
         ChangeScope::Scripts if changes.scripts_keep_to_keys() => {
@@ -231,6 +255,7 @@ fn begin(
     }
 }
 
+#[inline]
 fn of_keys(
     changes: &Changes,
     protocol: &'static dyn Protocol,

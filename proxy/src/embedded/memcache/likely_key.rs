@@ -11,9 +11,28 @@ pub(in crate::embedded) fn likely_key(bytes: &[u8]) -> Option<&[u8]> {
     Some(&rest[..memchr::memchr2(b' ', b'\r', rest)?])
 }
 
+/// Is a request that begins with these bytes `get` or one of its kin?
+pub(in crate::embedded) fn is_likely_read(bytes: &[u8]) -> bool {
+    matches!(bytes, [b'g', ..] | [b'm', b'g', ..])
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_gets_are_reads() {
+        for (line, is_read) in [
+            ("get a\r\n", true),
+            ("gets a\r\n", true),
+            ("mg a v\r\n", true),
+            ("set a 0 0 1\r\nx\r\n", false),
+            ("ms a 1\r\nx\r\n", false),
+            ("delete a\r\n", false),
+        ] {
+            assert_eq!(is_likely_read(line.as_bytes()), is_read, "{line}");
+        }
+    }
 
     #[test]
     fn the_second_word_is_the_key() {

@@ -44,7 +44,7 @@ use proxima_wire::{
     message::{Outcome, Reply, Request},
 };
 
-pub(super) use self::likely_key::likely_key;
+pub(super) use self::likely_key::{is_likely_read, likely_key};
 use self::{call::Call, line::Clock, set::Mode};
 pub use self::{dump::Dump, stats::connections};
 use super::Context;

@@ -41,7 +41,7 @@ use proxima_wire::{
 };
 
 use self::call::Call;
-pub(super) use self::likely_key::likely_key;
+pub(super) use self::likely_key::{is_likely_read, likely_key};
 use super::Context;
 use crate::embedded::store::Store;
 

@@ -62,6 +62,29 @@ impl<'a> Candidate<'a> {
         Entry::AROUND + self.block() + extra
     }
 
+    /// Is it the reply to the question that this entry, which has its key, answered before, and does it fit
+    /// into the same memory?
+    pub(super) fn fits(&self, entry: &Entry) -> bool {
+        self.extra.is_none()
+            && entry.record.memory() == self.block()
+            && entry.record.form() == self.question.form
+    }
+
+    /// Puts it into an entry that it fits. The reply that was there has been asked for again.
+    pub(super) fn revive(self, entry: &mut Entry, note: Note) {
+        entry.record.set_reply(self.bytes);
+        if !Arc::ptr_eq(&entry.rule, self.question.rule) {
+            entry.rule = Arc::clone(self.question.rule);
+        }
+        entry.reply = self.reply;
+        entry.filled = self.now;
+        entry.everything = note.everything();
+        entry.number = self.number;
+        entry.chance = self.chance;
+        entry.kind = self.kind;
+        entry.priority.hit();
+    }
+
     /// The entry, in this block.
     pub(super) fn entry(self, hash: KeyHash, block: Vec<u8>, note: Note) -> Entry {
         // The count is written first: it would wait until the block has taken its bytes.

@@ -161,5 +161,5 @@ impl Entries<'_> {
 }
 
 fn is_of(entry: &Entry, rule: Option<&Rule>) -> bool {
-    rule.is_none_or(|rule| entry.number == rule.number())
+    !entry.is_vacant() && rule.is_none_or(|rule| entry.number == rule.number())
 }

@@ -77,10 +77,25 @@ impl RareFields {
     }
 }
 
+/// The number of an entry that no rule has.
+const NO_RULE: u32 = 0;
+
 impl Entry {
     /// Bytes of memory around each entry: its slot in the slab, and its part of the index and of the
     /// remembered keys, full or not.
     pub(super) const AROUND: usize = size_of::<Self>() + 16;
+
+    /// Ends it where it lies, and keeps its place and its memory for the next reply to the same question. It
+    /// answers nothing and is of no rule.
+    pub(super) fn vacate(&mut self) {
+        self.number = NO_RULE;
+    }
+
+    /// Was it ended where it lies?
+    #[inline]
+    pub(super) fn is_vacant(&self) -> bool {
+        self.number == NO_RULE
+    }
 
     /// Is it an answer to this question, whose key it has, as far as nothing has ended it? `number`: that of
     /// the question's rule.

@@ -229,11 +229,7 @@ impl Store {
     /// The usage of the store.
     pub fn usage(&self) -> Usage {
         Usage {
-            keys: self
-                .shards
-                .iter()
-                .map(|line| line.0.lock().table().keys() as u64)
-                .sum(),
+            keys: self.shards.iter().map(|line| line.0.lock().keys() as u64).sum(),
             bytes: (self.total.bytes.load(Relaxed) + self.free.bytes()) as u64,
         }
     }
@@ -267,21 +263,18 @@ impl Near {
             ShardLookup::Answer(answer) => Some(answer),
             ShardLookup::Nothing => None,
         };
-        let begun = match self.words.note(hash) {
-            None => None,
-            Some(note) => {
-                let identity = self.store.identity(hash, question);
-                if found.is_none() && passes == Passes::IfUnasked {
-                    // A little room is not enough: each reply of a batch that is asked for at once would
-                    // seem to fit.
-                    let is_full = |bytes| self.store.lacks(bytes * SHARDS) > 0;
-                    if shard.turns_away_early(hash, identity, is_full) {
-                        return Lookup::Unasked;
-                    }
-                }
-                Some((identity, note, shard.begin_fill(identity, note)))
+        let identity = || self.store.identity(hash, question);
+        if found.is_none() && passes == Passes::IfUnasked {
+            // A little room is not enough: each reply of a batch that is asked for at once would seem to fit.
+            let is_full = |bytes| self.store.lacks(bytes * SHARDS) > 0;
+            if shard.turns_away_early(hash, identity, is_full) {
+                return Lookup::Unasked;
             }
-        };
+        }
+        let begun = self.words.note(hash).map(|note| {
+            let identity = identity();
+            (identity, note, shard.begin_fill(identity, note))
+        });
         drop(shard);
         match (found, begun) {
             (Some(answer), Some((identity, note, Some(serial)))) => {

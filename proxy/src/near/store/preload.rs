@@ -38,6 +38,12 @@ impl Near {
         self.preload_entry(hash, preload);
     }
 
+    /// Begins to load the word of `key`, which a request will change soon. Most keys that are changed are not
+    /// kept: to look for the reply ahead would cost more than it saves.
+    pub fn preload_word(&self, key: &[u8]) {
+        self.words.preload(self.store.hash(key));
+    }
+
     fn preload_entry(&self, hash: KeyHash, preload: &mut Preload) {
         let shard = self.store.try_shard(hash);
         let place = shard.and_then(|shard| shard.table().preload(hash));

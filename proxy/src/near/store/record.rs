@@ -32,6 +32,12 @@ impl Record {
         }
     }
 
+    /// Puts another reply in the place of its own.
+    pub(super) fn set_reply(&mut self, reply: &[u8]) {
+        self.block.truncate(self.key as usize + self.form as usize);
+        self.block.extend_from_slice(reply);
+    }
+
     fn after_key(&self) -> (&[u8], &[u8]) {
         self.block.split_at_checked(self.key as usize).unwrap_or_default()
     }

@@ -44,6 +44,8 @@ pub(super) struct Shard {
     words: Arc<Words>,
     table: Table,
     queues: Queues,
+    /// Entries that were ended where they lie.
+    vacant: usize,
     ghosts: Ghosts,
     /// Replies that went in a row without having been asked for again.
     unasked: u32,
@@ -83,6 +85,7 @@ impl Shard {
             words,
             table: Table::default(),
             queues: Queues::default(),
+            vacant: 0,
             ghosts: Ghosts::default(),
             unasked: 0,
             blocks: Blocks::new(share),
@@ -98,6 +101,11 @@ impl Shard {
 
     pub(super) const fn table(&self) -> &Table {
         &self.table
+    }
+
+    /// The number of keys that have replies.
+    pub(super) fn keys(&self) -> usize {
+        self.table.keys() - self.vacant
     }
 
     /// The replies that it keeps of the rule at this place, and those that went.
@@ -236,17 +244,18 @@ impl Shard {
     }
 
     /// Would the reply to this question be turned away, so that it need not be fetched for others? Its key is
-    /// remembered: who asks next fetches it for all. `is_full`: that many bytes of this shard have no room,
-    /// if all shards take as many.
+    /// remembered: who asks next fetches it for all. `identity` is called if fills are under way. `is_full`:
+    /// that many bytes of this shard have no room, if all shards take as many.
+    #[inline]
     pub(super) fn turns_away_early(
         &mut self,
         hash: KeyHash,
-        identity: u64,
+        identity: impl FnOnce() -> u64,
         is_full: impl FnOnce(usize) -> bool,
     ) -> bool {
         self.unasked >= UNASKED
             && is_full(self.told / self.table.keys().max(1) * (1 + self.filling.len()))
-            && !self.filling.contains_key(&identity)
+            && (self.filling.is_empty() || !self.filling.contains_key(&identity()))
             && self.turns_away_key(hash)
     }
 
@@ -265,7 +274,16 @@ impl Shard {
         candidate: Candidate<'_>,
         note: Note,
     ) -> Result<(), Refusal> {
-        let first = self.table.first(hash, candidate.question.key);
+        let mut first = self.table.first(hash, candidate.question.key);
+        if let Some(place) = first
+            && let Some(entry) = self.table.get(place).filter(|entry| entry.is_vacant())
+        {
+            if candidate.fits(entry) {
+                return self.revive(place, candidate, note);
+            }
+            self.remove(place, None);
+            first = None;
+        }
         if first.is_none() {
             // Another key with this hash goes.
             self.remove_chain(self.table.first_with(hash), RemovalReason::Evicted);
@@ -309,6 +327,21 @@ impl Shard {
         Ok(())
     }
 
+    /// Keeps a reply in a vacant entry, whose memory it fits, if nothing has changed since the note.
+    fn revive(&mut self, place: SlabIndex, candidate: Candidate<'_>, note: Note) -> Result<(), Refusal> {
+        let entry = self.table.get_mut(place);
+        let entry = entry.filter(|entry| self.words.admit(entry.hash, note, true));
+        let kept = entry.map(|entry| {
+            candidate.revive(entry, note);
+            self.tally.came(entry);
+            self.vacant -= 1;
+            self.unasked = 0;
+        });
+        // Others may have made room for it.
+        self.tell();
+        kept.ok_or(Refusal::Changed)
+    }
+
     /// Removes what this reply, which is the first of its key, replaces, with those that are dead.
     fn remove_replaced(&mut self, first: SlabIndex, now: Micros) {
         let Some(entry) = self.table.get(first) else {
@@ -330,12 +363,24 @@ impl Shard {
         }
     }
 
-    /// Removes a key that a request changes.
+    /// Removes a key that a request changes. Its only reply is ended where it lies, as it will most likely be
+    /// fetched again.
     pub(super) fn remove_changed(&mut self, hash: KeyHash, key: &[u8]) {
-        let first = self.table.first(hash, key);
-        if first.is_some() {
-            self.remove_chain(first, RemovalReason::Changed);
-            self.tell();
+        let Some(first) = self.table.first(hash, key) else {
+            return;
+        };
+        match self.table.get_mut(first) {
+            Some(entry) if entry.is_vacant() => {}
+            Some(entry) if entry.next.is_none() && entry.extra.is_none() => {
+                self.tally.went(entry, Some(RemovalReason::Changed));
+                entry.vacate();
+                self.vacant += 1;
+                self.words.discount(hash);
+            }
+            _ => {
+                self.remove_chain(Some(first), RemovalReason::Changed);
+                self.tell();
+            }
         }
     }
 
@@ -354,9 +399,13 @@ impl Shard {
         let Some((entry, is_last)) = self.table.remove(place) else {
             return;
         };
-        self.tally.went(&entry, why);
-        if is_last {
-            self.words.discount(entry.hash);
+        if entry.is_vacant() {
+            self.vacant -= 1;
+        } else {
+            self.tally.went(&entry, why);
+            if is_last {
+                self.words.discount(entry.hash);
+            }
         }
         let extra = entry.extra.as_ref().map_or(0, |extra| extra.memory());
         let freed = extra + self.blocks.put(entry.record.into_block());

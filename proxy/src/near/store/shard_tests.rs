@@ -91,7 +91,7 @@ impl World {
     }
 
     fn keys(&self) -> usize {
-        self.shard.table().keys()
+        self.shard.keys()
     }
 }
 
@@ -151,6 +151,74 @@ fn keys_with_one_hash_displace_each_other_and_neither_gets_the_others_reply() {
 }
 
 #[test]
+fn a_changed_key_leaves_its_place_to_its_next_reply_and_is_found_by_nobody_meanwhile() {
+    let mut world = World::new();
+    (0..3).for_each(|number| world.put(number));
+    let memory = world.shard.told();
+    world.shard.remove_changed(hash(1), b"1");
+    world.shard.remove_changed(hash(1), b"1");
+    assert!(!world.has(1) && world.has(2));
+    assert_eq!((world.keys(), world.words.kept()), (2, 2));
+    let usage = world.shard.usage_of(0);
+    assert_eq!((usage.entries, usage.gone(RemovalReason::Changed)), (2, 1));
+    world.put(1);
+    assert!(world.has(1));
+    assert_eq!(
+        (world.keys(), world.words.kept(), world.shard.told()),
+        (3, 3, memory)
+    );
+    world.shard.remove_changed(hash(1), b"1");
+    world.put_with(hash(1), "1", "another form");
+    assert!(!world.has(1) && world.has_with(hash(1), "1", "another form"));
+    assert_eq!((world.keys(), world.words.kept()), (3, 3));
+}
+
+#[test]
+fn the_place_of_a_changed_key_goes_when_its_turn_comes() {
+    let mut world = World::new();
+    (0..3).for_each(|number| world.put(number));
+    world.shard.remove_changed(hash(0), b"0");
+    world.evict();
+    assert!(world.keys() == 2 && world.has(1) && world.has(2), "it went first");
+    world.shard.remove_changed(hash(2), b"2");
+    let others = World::new();
+    for index in 0..world.shard.table().end() {
+        world.shard.bury(index, NOW);
+    }
+    assert_eq!(world.keys(), 1);
+    world.evict();
+    assert_eq!(
+        (world.keys(), world.shard.table().keys(), world.shard.told()),
+        (0, 0, others.shard.told())
+    );
+    assert_eq!(world.shard.usage_of(0).gone(RemovalReason::Evicted), 1);
+}
+
+#[test]
+fn a_fill_that_began_before_a_change_does_not_come_into_the_place_of_what_was_changed() {
+    let mut world = World::new();
+    world.put(1);
+    let note = world.words.note(hash(1)).unwrap();
+    world.words.begin(hash(1));
+    world.shard.remove_changed(hash(1), b"1");
+    world.words.end(hash(1).word() as u16);
+    let rule = Arc::clone(&world.rule);
+    let question = question(&rule, "1", "g");
+    let late = Candidate::new(
+        (question, rule.number()),
+        Reply::new(Outcome::Found, 100),
+        EntryKind::Reply,
+        (Bytes::Alone(&[b'o'; 100]), None),
+        (NOW, 0),
+    );
+    assert!(world.shard.insert(hash(1), late, note).is_err());
+    assert!(!world.has(1));
+    assert_eq!((world.keys(), world.words.kept()), (0, 0));
+    world.put(1);
+    assert!(world.has(1));
+}
+
+#[test]
 fn forms_of_a_key_go_one_by_one_and_with_it_all_at_once() {
     let mut world = World::new();
     let forms: Vec<_> = (0..70).map(|number| number.to_string()).collect();
@@ -178,7 +246,7 @@ impl World {
 
     /// Does a request pass whose reply would be turned away?
     fn passes(&mut self, number: u64, is_full: bool) -> bool {
-        self.shard.turns_away_early(hash(number), number, |_| is_full)
+        self.shard.turns_away_early(hash(number), || number, |_| is_full)
     }
 
     /// A full shard from which so many replies have gone that were not asked for again.
