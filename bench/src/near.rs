@@ -19,6 +19,8 @@ pub(crate) enum Near {
     Hits,
     /// No key's reply is kept when its turn comes: that of a get is kept, and its time is over by then
     Misses,
+    /// Every get is for a key that is never asked for again, and the memory is full of such keys
+    Scan,
     /// Every set changes a key whose reply is kept
     Written,
 }
@@ -35,6 +37,7 @@ impl Near {
             Self::None => return ("", route.to_owned()),
             Self::Off => (LARGE, "0s"),
             Self::Hits | Self::Written => (LARGE, "1h"),
+            Self::Scan => (SMALL, "1h"),
             Self::Misses => (SMALL, "100ms"),
         };
         let rules = format!("[{{name: all, ttl: {time}, others: none}}]");
@@ -49,8 +52,8 @@ impl Near {
     /// Refuses a run that cannot be kept in lockstep.
     ///
     /// # Errors
-    /// This mix, or this number of keys with this many requests of a round and of a burst.
-    pub(crate) fn check(self, mix: Mix, keys: u32, batch: usize, burst: usize) -> Result<()> {
+    /// This mix, or this number of keys with this many requests of a round and of each of the bursts.
+    pub(crate) fn check(self, mix: Mix, keys: u32, batch: usize, burst: usize, bursts: usize) -> Result<()> {
         let keys = keys as usize;
         match self {
             Self::None | Self::Off => {}
@@ -58,6 +61,12 @@ impl Near {
                 keys >= MANY && keys >= 20 * batch,
                 "--near misses is measured with at least {MANY} keys, and 20 times as many as the {batch} requests of a \
                  round"
+            ),
+            Self::Scan => ensure!(
+                mix.is_gets_only() && keys >= 2 * burst * bursts,
+                "--near scan is measured with --mix 0:1, and --keys must be twice as many as the {} requests of all \
+                 bursts",
+                burst * bursts
             ),
             Self::Hits => ensure!(
                 mix.is_gets_only() && keys.is_multiple_of(batch),

@@ -40,9 +40,18 @@ pub(crate) struct Scenario {
     keys: usize,
     /// Bytes of a value.
     value: usize,
-    /// Do clients set keys, too?
-    sets: bool,
+    sets: Sets,
     route: Route,
+}
+
+/// The requests that set keys.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sets {
+    None,
+    /// One of eleven requests.
+    Some,
+    /// All of every other round: a key is read, and set in the next round.
+    EveryOtherRound,
 }
 
 /// The route that the requests enter.
@@ -74,12 +83,12 @@ const ONE_AT_A_TIME: Scenario = Scenario {
     pipeline: 1,
     keys: 1,
     value: 400,
-    sets: true,
+    sets: Sets::Some,
     route: Route::Pool,
 };
 
-/// All scenarios: gets and sets, 10:1, or gets alone, with keys of 40 bytes.
-pub(crate) const SCENARIOS: [Scenario; 16] = [
+/// All scenarios: gets and sets, 10:1 or in turn, or gets alone, with keys of 40 bytes.
+pub(crate) const SCENARIOS: [Scenario; 18] = [
     ONE_AT_A_TIME,
     Scenario {
         name: "pipelines-of-16",
@@ -134,39 +143,52 @@ pub(crate) const SCENARIOS: [Scenario; 16] = [
     },
     Scenario {
         name: "reads-of-one-copy",
-        sets: false,
+        sets: Sets::None,
         route: Route::OneCopy,
         ..ONE_AT_A_TIME
     },
     Scenario {
         name: "reads-in-a-fleet",
-        sets: false,
+        sets: Sets::None,
         route: Route::Fleet,
         ..ONE_AT_A_TIME
     },
     Scenario {
         name: "near-cache",
-        sets: false,
+        sets: Sets::None,
         route: Route::NearCache,
         ..ONE_AT_A_TIME
     },
     Scenario {
         name: "redis-near-cache",
         words: Words::Redis,
-        sets: false,
+        sets: Sets::None,
         route: Route::NearCache,
         ..ONE_AT_A_TIME
     },
     Scenario {
         name: "near-cache-misses",
-        sets: false,
+        sets: Sets::None,
         route: Route::NearCacheMisses,
         ..ONE_AT_A_TIME
     },
     Scenario {
         name: "redis-near-cache-misses",
         words: Words::Redis,
-        sets: false,
+        sets: Sets::None,
+        route: Route::NearCacheMisses,
+        ..ONE_AT_A_TIME
+    },
+    Scenario {
+        name: "near-cache-writes",
+        sets: Sets::EveryOtherRound,
+        route: Route::NearCacheMisses,
+        ..ONE_AT_A_TIME
+    },
+    Scenario {
+        name: "redis-near-cache-writes",
+        words: Words::Redis,
+        sets: Sets::EveryOtherRound,
         route: Route::NearCacheMisses,
         ..ONE_AT_A_TIME
     },
@@ -244,6 +266,12 @@ impl Traffic {
     /// Replies that clients have received.
     pub(crate) fn replies(&self) -> u64 {
         self.engine.metrics.replies.all()
+    }
+
+    /// Requests that were sent so that their replies are kept.
+    #[allow(dead_code, reason = "the program counts no allocations")]
+    pub(crate) fn fetched(&self) -> u64 {
+        self.engine.metrics.near.get(0).fills
     }
 
     /// Stores what the clients will read in the embedded store.
@@ -342,9 +370,19 @@ impl Scenario {
             for number in 0..self.pipeline {
                 let key = |at: usize| {
                     let place = 1 + at + self.keys * (number + 16 * client);
-                    format!("{:040}", 1_000_003 * place + round)
+                    let turn = if self.sets == Sets::EveryOtherRound {
+                        round / 2
+                    } else {
+                        round
+                    };
+                    format!("{:040}", 1_000_003 * place + turn)
                 };
-                if self.sets && (client + number + round).is_multiple_of(11) {
+                let is_set = match self.sets {
+                    Sets::None => false,
+                    Sets::Some => (client + number + round).is_multiple_of(ROUNDS),
+                    Sets::EveryOtherRound => round % 2 == 1,
+                };
+                if is_set {
                     request.push_str(&self.words.set(&key(0), &"v".repeat(self.value)));
                     reply.push_str(self.words.stored());
                     continue;

@@ -23,7 +23,7 @@ use std::{
 };
 
 const TOLERANCE: f64 = 0.02;
-const SCENARIOS: [&str; 16] = [
+const SCENARIOS: [&str; 18] = [
     "1-at-a-time",
     "pipelines-of-16",
     "gets-of-8-keys",
@@ -40,6 +40,8 @@ const SCENARIOS: [&str; 16] = [
     "redis-near-cache",
     "near-cache-misses",
     "redis-near-cache-misses",
+    "near-cache-writes",
+    "redis-near-cache-writes",
 ];
 /// A read in a fleet compares one number more.
 const FLEET: f64 = 0.01;

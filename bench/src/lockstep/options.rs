@@ -264,8 +264,8 @@ impl Shape {
         requests.div_ceil(self.batch()).max(2)
     }
 
-    /// Refuses options that cannot be run in lockstep. `requests`: the least number in a burst.
-    pub(crate) fn check(&self, requests: usize) -> Result<()> {
+    /// Refuses options that cannot be run in lockstep. `requests`: the least number in each of the `bursts`.
+    pub(crate) fn check(&self, requests: usize, bursts: usize) -> Result<()> {
         ensure!(
             self.clients > 0 && self.pipeline > 0,
             "there must be at least one client and one request"
@@ -298,7 +298,8 @@ impl Shape {
             "a near cache is measured with one key a request"
         );
         let burst = self.rounds(requests) * self.batch();
-        self.near.check(self.mix, self.keys, self.batch(), burst)?;
+        self.near
+            .check(self.mix, self.keys, self.batch(), burst, bursts)?;
         // A text of MySQL has two digits for each byte of a value.
         let digits = if self.protocol == Protocol::Mysql { 2 } else { 1 };
         let batch = self.pipeline * self.keys_a_request * (digits * self.value_size + self.key_size + 32);

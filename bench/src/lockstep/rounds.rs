@@ -101,7 +101,7 @@ impl Rounds {
 
 fn operations(keys: &Keys, near: Near, mix: Mix, seed: u64) -> Result<Operations> {
     let popularity = match near {
-        Near::Misses | Near::Written => Popularity::InTurn,
+        Near::Misses | Near::Scan | Near::Written => Popularity::InTurn,
         Near::None | Near::Off | Near::Hits => Popularity::Uniform,
     };
     Operations::new(keys.count(), popularity, mix, seed)

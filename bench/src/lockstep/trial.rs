@@ -101,7 +101,7 @@ impl<'a> Trial<'a> {
 impl RunningCase {
     fn start(case: &Case, settings: &Settings, cpu: usize, directory: PathBuf) -> Result<Self> {
         let shape = &case.shape;
-        shape.check(settings.burst_requests)?;
+        shape.check(settings.burst_requests, settings.bursts)?;
         let mut target = Target::start(case, cpu, &directory)?;
         let keys = Keys::new(shape.keys, shape.key_size)?;
         if target.backends.is_none() {

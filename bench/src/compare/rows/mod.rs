@@ -281,7 +281,9 @@ mod tests {
                 );
             }
             assert!(
-                row.entries.iter().all(|entry| entry.shape.check(1_100).is_ok()),
+                row.entries
+                    .iter()
+                    .all(|entry| entry.shape.check(1_100, 1).is_ok()),
                 "{}",
                 row.name
             );
