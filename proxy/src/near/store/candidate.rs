@@ -75,6 +75,7 @@ impl<'a> Candidate<'a> {
         entry.record.set_reply(self.bytes);
         if !Arc::ptr_eq(&entry.rule, self.question.rule) {
             entry.rule = Arc::clone(self.question.rule);
+            entry.hits = 0;
         }
         entry.reply = self.reply;
         entry.filled = self.now;

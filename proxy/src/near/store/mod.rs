@@ -34,8 +34,6 @@ mod priority;
 mod queue;
 mod record;
 mod shard;
-#[cfg(test)]
-mod shard_tests;
 mod slab_index;
 mod table;
 mod tally;

@@ -1,9 +1,13 @@
 //! One lock's worth of the store: its entries, the fills under way, and the choice of replies to evict when
 //! the memory is used up.
 //!
-//! **Eviction** takes the reply whose turn it is ([`queue`](super::queue)), where dead replies go at once.
-//! Every sixteenth operation checks one more entry, so that dead replies of keys that are not asked for go as
-//! well.
+//! A key that is changed leaves a **vacant** entry in the place of its only reply: no question finds it, and
+//! the next reply to the same question is written into it.
+
+mod evict;
+mod remove;
+#[cfg(test)]
+mod tests;
 
 use std::{
     collections::HashMap,
@@ -12,6 +16,7 @@ use std::{
 
 use proxima_wire::message::Reply;
 
+use self::evict::why_dead;
 use super::{
     Answer, KeyHash, Question, Refusal, RemovalReason, RuleUsage, Total,
     blocks::{Blocks, FreeBlockBudget},
@@ -19,7 +24,7 @@ use super::{
     entry::Entry,
     ghosts::Ghosts,
     priority::Priority,
-    queue::{End, Queues},
+    queue::Queues,
     slab_index::SlabIndex,
     table::Table,
     tally::Tally,
@@ -37,14 +42,12 @@ const CRAWLS: u32 = 16;
 /// Replies that went in a row without having been asked for again, after which new ones are turned away.
 /// Where a tenth of the requests are hits, that comes to pass once in 10¹² replies.
 const UNASKED: u32 = 256;
-/// The most replies that go round before one goes, however often they were asked for.
-const MOST_ROUNDS: usize = 64;
 
 pub(super) struct Shard {
     words: Arc<Words>,
     table: Table,
     queues: Queues,
-    /// Entries that were ended where they lie.
+    /// Vacant entries. Invariant: each is the only one of its key, and its word does not count it.
     vacant: usize,
     ghosts: Ghosts,
     /// Replies that went in a row without having been asked for again.
@@ -363,169 +366,9 @@ impl Shard {
         }
     }
 
-    /// Removes a key that a request changes. Its only reply is ended where it lies, as it will most likely be
-    /// fetched again.
-    pub(super) fn remove_changed(&mut self, hash: KeyHash, key: &[u8]) {
-        let Some(first) = self.table.first(hash, key) else {
-            return;
-        };
-        match self.table.get_mut(first) {
-            Some(entry) if entry.is_vacant() => {}
-            Some(entry) if entry.next.is_none() && entry.extra.is_none() => {
-                self.tally.went(entry, Some(RemovalReason::Changed));
-                entry.vacate();
-                self.vacant += 1;
-                self.words.discount(hash);
-            }
-            _ => {
-                self.remove_chain(Some(first), RemovalReason::Changed);
-                self.tell();
-            }
-        }
-    }
-
-    /// Removes this reply and those behind it: all of their key, if it is the first.
-    fn remove_chain(&mut self, first: Option<SlabIndex>, why: RemovalReason) {
-        let mut at = first;
-        while let Some((place, entry)) = at.and_then(|at| Some((at, self.table.get(at)?))) {
-            at = entry.next;
-            self.remove(place, Some(why));
-        }
-    }
-
-    /// Removes one reply. `why`: `None` if a newer one has taken its place.
-    fn remove(&mut self, place: SlabIndex, why: Option<RemovalReason>) {
-        self.queues.unlink(&mut self.table, place);
-        let Some((entry, is_last)) = self.table.remove(place) else {
-            return;
-        };
-        if entry.is_vacant() {
-            self.vacant -= 1;
-        } else {
-            self.tally.went(&entry, why);
-            if is_last {
-                self.words.discount(entry.hash);
-            }
-        }
-        let extra = entry.extra.as_ref().map_or(0, |extra| extra.memory());
-        let freed = extra + self.blocks.put(entry.record.into_block());
-        if freed > 0 {
-            self.total.freed.fetch_add(freed, Relaxed);
-        }
-    }
-
-    /// Removes the reply at this index if `goes` gives a reason. Returns whether it went.
-    pub(super) fn remove_if(
-        &mut self,
-        index: usize,
-        goes: impl FnOnce(&Words, &Entry) -> Option<RemovalReason>,
-    ) -> bool {
-        let entry = SlabIndex::new(index).and_then(|place| Some((place, self.table.get(place)?)));
-        let gone = entry.and_then(|(place, entry)| Some((place, goes(&self.words, entry)?)));
-        if let Some((place, why)) = gone {
-            self.remove(place, Some(why));
-            self.shrink();
-            self.tell();
-        }
-        gone.is_some()
-    }
-
-    /// Removes the replies of this key for which `goes` gives a reason. Returns how many went.
-    pub(super) fn remove_of(
-        &mut self,
-        hash: KeyHash,
-        key: &[u8],
-        goes: impl Fn(&Entry) -> Option<RemovalReason>,
-    ) -> usize {
-        let (mut gone, mut at) = (0, self.table.first(hash, key));
-        while let Some((place, entry)) = at.and_then(|at| Some((at, self.table.get(at)?))) {
-            at = entry.next;
-            if let why @ Some(_) = goes(entry) {
-                self.remove(place, why);
-                gone += 1;
-            }
-        }
-        self.shrink();
-        self.tell();
-        gone
-    }
-
-    /// Looks whether the next entry is dead.
-    fn crawl(&mut self, now: Micros) {
-        if self.crawl >= self.table.end() {
-            self.crawl = 0;
-        }
-        self.bury(self.crawl, now);
-        self.crawl += 1;
-    }
-
-    /// Removes the reply at this index if it is dead.
-    pub(super) fn bury(&mut self, index: usize, now: Micros) {
-        self.remove_if(index, |words, entry| why_dead(entry, words, now));
-    }
-
-    /// Evicts one reply, if there is any, and returns how many bytes that frees. They are reported together
-    /// with the reply that is kept in its place.
-    pub(super) fn evict(&mut self, now: Micros) -> usize {
-        let before = self.memory();
-        for round in 0.. {
-            let Some(place) = self.queues.last() else { break };
-            let Some(entry) = self.table.get(place) else { break };
-            let hash = entry.hash;
-            let is_unasked = entry.priority.uses() == 0;
-            if let why @ Some(_) = why_dead(entry, &self.words, now) {
-                self.unasked = self.unasked.saturating_add(u32::from(is_unasked));
-                self.remove(place, why);
-                break;
-            }
-            let Some(end) = self.queues.end(&mut self.table, place, round >= MOST_ROUNDS) else {
-                continue;
-            };
-            self.unasked = self.unasked.saturating_add(u32::from(is_unasked));
-            self.remove(place, Some(RemovalReason::Evicted));
-            if let End::GoesFromShort = end {
-                self.ghosts.add(hash, self.table.end());
-            }
-            break;
-        }
-        self.shrink();
-        self.preload_next();
-        before.saturating_sub(self.memory())
-    }
-
-    /// Begins to load what the next eviction will read.
-    fn preload_next(&self) {
-        if let Some(entry) = self.queues.last().and_then(|place| self.table.get(place)) {
-            entry.record.preload();
-            self.words.preload(entry.hash);
-            self.table.preload_slot(entry.hash);
-        }
-    }
-
     /// Begins to load what keeping a reply of this key will read.
     pub(super) fn preload_insert(&self, hash: KeyHash) {
         self.table.preload_slot(hash);
         self.ghosts.preload(hash);
-    }
-
-    /// Frees what finds entries, where there are none.
-    fn shrink(&mut self) {
-        if self.table.keys() == 0 {
-            self.table.shrink();
-            self.ghosts.clear();
-        }
-    }
-
-    /// Frees the free blocks.
-    pub(super) fn clear_blocks(&mut self) {
-        self.blocks.clear();
-    }
-}
-
-/// Why this reply is dead. `None` if it is alive.
-fn why_dead(entry: &Entry, words: &Words, now: Micros) -> Option<RemovalReason> {
-    match entry.why_dead(now) {
-        None if !words.is_current(entry.everything) => Some(RemovalReason::Flushed),
-        why => why,
     }
 }

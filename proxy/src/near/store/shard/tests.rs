@@ -4,16 +4,16 @@ use std::sync::Arc;
 
 use proxima_wire::message::{Outcome, Reply};
 
-use super::{
-    Bytes, KeyHash, Question, RemovalReason, Total,
-    blocks::FreeBlockBudget,
-    candidate::Candidate,
-    entry::EntryKind,
-    shard::{Shard, ShardLookup},
-};
+use super::{Shard, ShardLookup};
 use crate::{
     micros::Micros,
-    near::{Rule, RuleSettings, Words},
+    near::{
+        KeyHash, Rule, RuleSettings, Words,
+        store::{
+            Bytes, Question, RemovalReason, Total, blocks::FreeBlockBudget, candidate::Candidate,
+            entry::EntryKind,
+        },
+    },
 };
 
 const NOW: Micros = Micros::secs(100);
