@@ -64,8 +64,8 @@ impl Near {
             ),
             Self::Scan => ensure!(
                 mix.is_gets_only() && keys >= 2 * burst * bursts,
-                "--near scan is measured with --mix 0:1, and --keys must be twice as many as the {} requests of all \
-                 bursts",
+                "--near scan is measured with --mix 0:1, and --keys must be twice as many as the {} requests \
+                 of all bursts",
                 burst * bursts
             ),
             Self::Hits => ensure!(

@@ -1,8 +1,8 @@
 //! The choice of what goes for want of memory, or because it is dead.
 //!
-//! **Eviction** takes the reply whose turn it is ([`queue`](crate::near::store::queue)), where dead replies go
-//! at once. Every sixteenth operation checks one more entry, so that dead replies of keys that are not asked
-//! for go as well.
+//! **Eviction** takes the reply whose turn it is (see [`queue`](crate::near::store::queue)), where dead
+//! replies go at once. Every sixteenth operation checks one more entry, so that dead replies of keys that are
+//! not asked for go as well.
 
 use super::Shard;
 use crate::{

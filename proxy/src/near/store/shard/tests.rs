@@ -8,9 +8,9 @@ use super::{Shard, ShardLookup};
 use crate::{
     micros::Micros,
     near::{
-        KeyHash, Rule, RuleSettings, Words,
+        KeyHash, Note, Rule, RuleSettings, Words,
         store::{
-            Bytes, Question, RemovalReason, Total, blocks::FreeBlockBudget, candidate::Candidate,
+            Bytes, Question, Refusal, RemovalReason, Total, blocks::FreeBlockBudget, candidate::Candidate,
             entry::EntryKind,
         },
     },
@@ -56,18 +56,28 @@ impl World {
         }
     }
 
-    fn put_with(&mut self, hash: KeyHash, key: &str, form: &str) {
-        let rule = Arc::clone(&self.rule);
-        let question = question(&rule, key, form);
+    /// Keeps a reply of a hundred of these bytes, with this note.
+    fn keep(
+        &mut self,
+        hash: KeyHash,
+        (key, form): (&str, &str),
+        byte: u8,
+        note: Note,
+    ) -> Result<(), Refusal> {
+        let (rule, bytes) = (Arc::clone(&self.rule), [byte; 100]);
         let candidate = Candidate::new(
-            (question, rule.number()),
+            (question(&rule, key, form), rule.number()),
             Reply::new(Outcome::Found, 100),
             EntryKind::Reply,
-            (Bytes::Alone(&[b'v'; 100]), None),
+            (Bytes::Alone(&bytes), None),
             (NOW, 0),
         );
+        self.shard.insert(hash, candidate, note)
+    }
+
+    fn put_with(&mut self, hash: KeyHash, key: &str, form: &str) {
         let note = self.words.note(hash).unwrap();
-        self.shard.insert(hash, candidate, note).unwrap();
+        self.keep(hash, (key, form), b'v', note).unwrap();
     }
 
     fn has_with(&mut self, hash: KeyHash, key: &str, form: &str) -> bool {
@@ -202,16 +212,8 @@ fn a_fill_that_began_before_a_change_does_not_come_into_the_place_of_what_was_ch
     world.words.begin(hash(1));
     world.shard.remove_changed(hash(1), b"1");
     world.words.end(hash(1).word() as u16);
-    let rule = Arc::clone(&world.rule);
-    let question = question(&rule, "1", "g");
-    let late = Candidate::new(
-        (question, rule.number()),
-        Reply::new(Outcome::Found, 100),
-        EntryKind::Reply,
-        (Bytes::Alone(&[b'o'; 100]), None),
-        (NOW, 0),
-    );
-    assert!(world.shard.insert(hash(1), late, note).is_err());
+    let late = world.keep(hash(1), ("1", "g"), b'o', note);
+    assert_eq!(late, Err(Refusal::Changed));
     assert!(!world.has(1));
     assert_eq!((world.keys(), world.words.kept()), (0, 0));
     world.put(1);
