@@ -175,6 +175,32 @@ def test_what_is_dropped_goes_back_to_the_system_without_more_to_keep(memcached,
         comes_and_goes(1 / 4)
 
 
+def test_keys_that_are_read_and_set_in_turn_take_no_more_memory_and_are_never_old(memcached, proxima):
+    """The next reply of a changed key is written where the last one was, if it fits."""
+    proxy = proxima(kept([memcached()]))
+
+    def near(name):
+        return json.loads(proxy.http("/near")[1])[name]
+
+    seen = []
+    with proxy.raw() as client:
+        for turn in range(20):
+            # Sizes of one block and of two, in turn.
+            values = {
+                b"k%d" % number: b"%d" % turn + b"v" * (100 + turn % 4 // 2 * 300) for number in range(50)
+            }
+            for key, value in values.items():
+                client.set(key, value)
+            assert near("keys") == 0, "all of them were changed"
+            for _ in range(2):
+                assert all(client.get(key) == value for key, value in values.items())
+            assert near("keys") == len(values)
+            seen.append(near("bytes"))
+    assert proxy.metric("near_hits_total", rule="all") == 20 * 50
+    assert proxy.metric("near_dropped_total", rule="all", reason="changed") == 19 * 50
+    assert max(seen[4:]) <= max(seen[:4]), seen
+
+
 def scan(client, name, count):
     """Asks for this many keys that the server does not have."""
     for first in range(0, count, 500):
